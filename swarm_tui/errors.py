@@ -1,23 +1,27 @@
-"""The one tree of errors; each says what happened and what the user can do.
+"""The errors of swarm-tui.
 
-SwarmError               exit 1: something failed
- ├─ NothingConcerned     exit 0: there is nothing to do, and that is well
- ├─ UsageError           exit 2: the request itself is wrong; nothing was changed
- │   └─ NoEngine         no engine works on the sweep, so that nobody can carry it out
- ├─ JournalError         the sweep folder cannot be read or written
- └─ AdapterError            an outside program failed
-     ├─ ProgramMissing   it is not there, or too old
-     ├─ ProgramTimeout   it did not answer in time
-     ├─ LimitExceeded    it used more than it may, and was ended
-     ├─ AgentExists      an agent of that name is there already
-     └─ NoTmuxServer     no tmux server answers where one was named
+SwarmError               exit 1: a failure
+ ├─ NothingConcerned     exit 0: nothing to do
+ ├─ UsageError           exit 2: an invalid request; nothing was changed
+ │   └─ NoEngine         the sweep has no running engine
+ ├─ JournalError         a sweep folder is unreadable or not writable
+ └─ AdapterError         an external program failed
+     ├─ ProgramMissing   exit 2: the program is missing or too old
+     ├─ ProgramTimeout   the program exceeded its time limit
+     ├─ LimitExceeded    the program exceeded another limit and was killed
+     ├─ ResourceShortage not enough disk space, memory, processes or open files
+     ├─ AgentExists      the agent's name is already used
+     └─ NoTmuxServer     the tmux server is not running
 """
 
 from __future__ import annotations
 
+import errno
+from typing import Final
+
 
 class SwarmError(Exception):
-    """Something failed; `hint` says what the user can do about it."""
+    """An error that is reported without a traceback: `message` is the problem, `hint` is what to do about it."""
 
     exit_code = 1
 
@@ -27,51 +31,126 @@ class SwarmError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        separator = " " if self.message.endswith("?") else ": "
-        return f"{self.message}{separator}{self.hint}" if self.hint else self.message
+        """Return one line, for logs and for the message line of the room."""
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+    @property
+    def report(self) -> str:
+        """The text for a terminal, with the hint on a separate line."""
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
 
 class NothingConcerned(SwarmError):
-    """A change concerns no test: there is nothing to do, and that is well."""
+    """Nothing to do: a change affects no test, or no test has the selected baseline."""
 
     exit_code = 0
 
 
 class UsageError(SwarmError):
-    """The request cannot be carried out as it was made; nothing was changed."""
+    """An invalid request; nothing was changed."""
 
     exit_code = 2
 
 
 class NoEngine(UsageError):
-    """No engine works on the sweep, so that nobody can carry out a request."""
+    """The sweep has no running engine to carry out a request."""
 
 
 class JournalError(SwarmError):
-    """The sweep folder cannot be read or written."""
+    """A sweep folder is unreadable or not writable."""
 
 
 class AdapterError(SwarmError):
-    """An outside program failed."""
+    """An external program failed."""
 
 
 class ProgramMissing(AdapterError):
-    """An outside program is not on this machine, or is too old."""
+    """An external program is missing or too old."""
 
     exit_code = 2
 
 
 class ProgramTimeout(AdapterError):
-    """An outside program did not answer in time."""
+    """An external program exceeded its time limit."""
 
 
 class LimitExceeded(AdapterError):
-    """A program used more than it may, and was ended."""
+    """A program exceeded a limit and was killed."""
+
+
+class ResourceShortage(AdapterError):
+    """Not enough disk space, memory, processes or open files; a retry may succeed."""
+
+
+_DISK: Final = "free some disk space"
+_LIMITS: Final = "raise `ulimit -n` and `ulimit -u`, or use fewer slots"
+_MEMORY: Final = "close other programs, or use fewer slots"
+_SHORTAGE_NUMBERS: Final = {
+    errno.ENOSPC: _DISK,
+    errno.EDQUOT: _DISK,
+    errno.EFBIG: _DISK,
+    errno.EROFS: "use another disk",
+    errno.EIO: "check the disk",
+    errno.EMFILE: _LIMITS,
+    errno.ENFILE: _LIMITS,
+    errno.EAGAIN: _LIMITS,
+    errno.ENOMEM: _MEMORY,
+    errno.ENOBUFS: _MEMORY,
+}
+# Messages of git, mngr and Python.
+_SHORTAGE_WORDS: Final = {
+    "no space left": _DISK,
+    "out of diskspace": _DISK,
+    "disk quota exceeded": _DISK,
+    "file too large": _DISK,
+    # git does not report why it could not write the lock file of a ref.
+    "couldn't write '": _DISK,
+    "read-only file system": "use another disk",
+    "input/output error": "check the disk",
+    "too many open files": _LIMITS,
+    "resource temporarily unavailable": _LIMITS,
+    "unable to create thread": _LIMITS,
+    "can't start new thread": _LIMITS,
+    "cannot fork": _LIMITS,
+    "cannot allocate memory": _MEMORY,
+    "out of memory": _MEMORY,
+    # The kernel kills processes when memory runs out.
+    "died of signal 9": _MEMORY,
+}
+
+
+def resource_shortage(error: BaseException) -> ResourceShortage | None:
+    """Return the resource shortage that caused an error, or None."""
+    match error:
+        case ResourceShortage():
+            return error
+        case MemoryError():
+            return ResourceShortage("out of memory", _MEMORY)
+        case RuntimeError():
+            return shortage_in_words(str(error))
+        case OSError(errno=number, strerror=words, filename=path) if number in _SHORTAGE_NUMBERS:
+            where = f"{path}: " if path else ""
+            return ResourceShortage(f"{where}{words or error}", _SHORTAGE_NUMBERS[number])
+    return resource_shortage(error.__cause__) if error.__cause__ is not None else None
+
+
+def raise_shortage(error: Exception) -> None:
+    """Raise ResourceShortage if a shortage caused the error; otherwise return."""
+    shortage = resource_shortage(error)
+    if shortage is not None:
+        raise shortage from error
+
+
+def shortage_in_words(text: str) -> ResourceShortage | None:
+    """Return the shortage that a message of another program reports, or None."""
+    lowered = text.lower()
+    hint = next((hint for words, hint in _SHORTAGE_WORDS.items() if words in lowered), None)
+    return ResourceShortage(text, hint) if hint is not None else None
 
 
 class AgentExists(AdapterError):
-    """An agent of that name is there already: created before, by us or by somebody else."""
+    """An agent with this name exists already."""
 
 
 class NoTmuxServer(AdapterError):
-    """No tmux server answers at the place that was named."""
+    """The tmux server is not running."""

@@ -1,7 +1,6 @@
-"""`mngr swarm`: the commands of swarm-tui as mngr's own, where both are installed in one environment.
+"""`mngr swarm`: the commands of swarm-tui as a plugin of mngr.
 
-mngr finds this module by its entry point and imports it each time it starts: nothing else of ours is imported before a
-command is called.
+mngr imports this module by its entry point each time it starts, so it imports as little of swarm-tui as possible.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from imbue.mngr.config.data_types import PluginConfig
 from imbue.mngr.config.plugin_registry import register_plugin_config
 from pydantic import Field
 
-from swarm_tui.cli.commands import COMMANDS
+from swarm_tui.cli.main import COMMANDS
 
 NAME: Final = "swarm"
 PASSED_ON: Final = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 
 class SwarmPluginConfig(PluginConfig):
-    """The table `[plugins.swarm]` of mngr's settings."""
+    """The table `[plugins.swarm]` in the settings of mngr."""
 
     options: Mapping[str, Sequence[str]] = Field(
         default_factory=dict,
-        description='Words that a command gets before those of the command line: options.run = ["--slots", "8"]',
+        description='Default arguments of a command: options.run = ["--slots", "8"]',
     )
 
 
@@ -39,12 +38,12 @@ register_plugin_config(NAME, SwarmPluginConfig)
 
 @hookimpl
 def register_cli_commands() -> Sequence[click.Command]:
-    """Return the commands that mngr is to have."""
+    """Return the commands to add to mngr."""
     swarm = click.Group(
         NAME,
-        help="Run a coding agent on every test, watch all agents, keep or revert each fix (swarm-tui).\n\n"
-        "Without a command the room opens on the newest sweep of this repository.",
-        short_help="Run a coding agent on every test, watch all agents, keep or revert each fix",
+        help="Run one coding agent for each pytest test, watch the agents, and review their fixes (swarm-tui).\n\n"
+        "Without a command, mngr swarm opens the room on the newest sweep of this repository.",
+        short_help="Run one coding agent for each pytest test, watch the agents, and review their fixes",
         invoke_without_command=True,
         callback=_open,
     )
@@ -64,9 +63,9 @@ def _open(context: click.Context) -> None:
 
 
 def _run(name: str, context: click.Context, words: Sequence[str]) -> None:
-    """Run one command of swarm-tui with this mngr, in a process of its own, and end as it does."""
-    from swarm_tui.adapters.foreground import run_in_foreground
-    from swarm_tui.cli.called_as import VARIABLE
+    """Run a command of swarm-tui with this mngr in a separate process, and exit with its code."""
+    from swarm_tui.adapters.processes.foreground import run_in_foreground
+    from swarm_tui.cli.main import VARIABLE
 
     configured = [*_options_of(context).get(name, ())] if "--help" not in words else []
     mngr = Path(sys.executable).with_name("mngr")
@@ -76,7 +75,7 @@ def _run(name: str, context: click.Context, words: Sequence[str]) -> None:
 
 
 def _options_of(context: click.Context) -> Mapping[str, Sequence[str]]:
-    """Return what mngr's settings say under `plugins.swarm`."""
+    """Return the default arguments of `[plugins.swarm]`, by command."""
     from imbue.concurrency_group.concurrency_group import ConcurrencyGroup
     from imbue.mngr.config.loader import load_config
 

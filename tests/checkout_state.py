@@ -15,6 +15,7 @@ ANNOUNCED: Final = (
     ".git/objects",
     ".git/refs/swarm",
     ".git/refs/swarm-fetched",
+    ".git/refs/swarm-held",
     ".git/refs/heads/swarm",
     ".git/logs/refs/swarm",
     ".git/logs/refs/heads/swarm",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
-from swarm_tui.adapters.confinement import check_confinement
-from swarm_tui.adapters.ignored_signals import keep_ignored_signals_to_ourselves
+from swarm_tui.adapters.processes.confinement import check_confinement
+from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.errors import AdapterError, UsageError
-from swarm_tui.model.limits import Confinement
+from swarm_tui.model.run_limits import Confinement
 from tests.isolation import IsolatedMngr, isolate_mngr
+from tests.leftovers import RunFolder
 from tests.programs import require_program, summary_of_skips
 
 __all__ = ["IsolatedMngr"]
@@ -32,9 +32,11 @@ MOST_WORKERS = 8
 # Under `nohup`, too, the programs of the tests are interrupted as at a terminal.
 keep_ignored_signals_to_ourselves()
 
-# The key that journals are sealed with, and what was seen of them, are the tests' own; programs they start share them.
-_STATE = tempfile.TemporaryDirectory(prefix="swarm-state-")
-os.environ["XDG_STATE_HOME"] = _STATE.name
+# All temporary files are below this folder; it and all that tests have started are gone after the run.
+_FOLDER = RunFolder()
+
+# What was seen of each sweep is kept for the tests alone; programs that they start share it.
+os.environ["XDG_STATE_HOME"] = str(_FOLDER.path / "state")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -51,6 +53,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.dist = "loadfile"
     # Files are given out in our order, not by how many tests they have.
     config.option.loadscopereorder = False
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what the tests have left, but for environments of the `e2e` fixture that are to be kept."""
+    _FOLDER.close(is_kept=config.getoption("--swarm-e2e-keep-env", "never") != "never")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

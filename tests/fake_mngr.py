@@ -21,7 +21,7 @@ from swarm_tui.adapters.mngr_messages import (
     checked_address,
 )
 from swarm_tui.errors import AgentExists
-from swarm_tui.places.place import AgentState
+from swarm_tui.hosts.protocol import AgentState
 
 
 @dataclass

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_settings import mngr_environment
+from swarm_tui.adapters.scratch import short_folder
 from swarm_tui.adapters.tmux import Tmux
-from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.model.spec import MngrSettings
 from tests.programs import cleaned_up
 
 SCRIPTED_AGENT = """#!/bin/bash
@@ -54,7 +55,7 @@ class IsolatedMngr:
 def isolate_mngr(path: str) -> Iterator[IsolatedMngr]:
     """Return a real mngr in a home of its own; its tmux server and its files are gone afterwards."""
     # A tmux socket's path must stay under 107 bytes: pytest's own folders are too long.
-    root = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
+    root = Path(tempfile.mkdtemp(dir=short_folder(), prefix="sw"))
     for name in ("home", "t", "tmp", "repo", "bin"):
         (root / name).mkdir()
     settings = MngrSettings(

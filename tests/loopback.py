@@ -14,10 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from swarm_tui.adapters.scratch import short_folder
 from swarm_tui.adapters.ssh import target_of
-from swarm_tui.model.hosts import HostAccess
+from swarm_tui.model.hosts import HostSettings
+from tests.leftovers import MARK
 from tests.programs import end_with_parent, require_program
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
+
+PORTS_TRIED = 20
 
 CONFIG = """\
 ListenAddress 127.0.0.1
@@ -31,8 +35,12 @@ PasswordAuthentication no
 PermitRootLogin prohibit-password
 UseDNS no
 Subsystem sftp internal-sftp
-SetEnv HOME={folder}/home TMUX_TMPDIR={folder}/tmux PATH={path} GIT_CONFIG_NOSYSTEM=1
+SetEnv HOME={folder}/home TMUX_TMPDIR={folder}/tmux PATH={path} GIT_CONFIG_NOSYSTEM=1 {mark}
 """
+
+
+class SshdEnded(Exception):
+    """An sshd has ended at its start: another program listens at its port."""
 
 
 @dataclass
@@ -43,6 +51,8 @@ class LoopbackHost:
     port: int
     client_key: Path
     user: str = field(default_factory=getpass.getuser)
+    path: str = os.defpath
+    """The PATH of its programs."""
     options: str = ""
     disk: Path | None = None
     """For a disk of its own, as root: its folder of mngr, which this machine sees empty."""
@@ -53,8 +63,8 @@ class LoopbackHost:
         return self.folder / "home"
 
     @property
-    def access(self) -> HostAccess:
-        return HostAccess(
+    def access(self) -> HostSettings:
+        return HostSettings(
             name=self.folder.name,
             provider=self.folder.name,
             address="127.0.0.1",
@@ -71,22 +81,36 @@ class LoopbackHost:
         kind, key = (self.folder / "host_key.pub").read_text().split()[:2]
         return f"[127.0.0.1]:{self.port} {kind} {key}\n"
 
-    def make(self, path: str = os.defpath) -> None:
+    def make(self) -> None:
         """Make its files."""
         for name in ("home", "tmux"):
             (self.folder / name).mkdir(parents=True, mode=0o700)
         (self.folder / "log").touch()
         self.new_host_key()
-        text = CONFIG.format(port=self.port, folder=self.folder, keys=f"{self.client_key}.pub", path=path)
-        (self.folder / "sshd_config").write_text(text + self.options)
+        self._configure()
         if self.disk is not None:
             self.disk.mkdir(exist_ok=True)
             (self.folder / "disk").mkdir()
+
+    def _configure(self) -> None:
+        mark = f"{MARK}={os.environ.get(MARK, '')}"
+        keys = f"{self.client_key}.pub"
+        text = CONFIG.format(port=self.port, folder=self.folder, keys=keys, path=self.path, mark=mark)
+        (self.folder / "sshd_config").write_text(text + self.options)
 
     def new_host_key(self) -> None:
         for name in ("host_key", "host_key.pub"):
             (self.folder / name).unlink(missing_ok=True)
         make_key(self.folder / "host_key")
+
+    def start_at_free_port(self) -> None:
+        """Start its sshd for the first time, at another port if another program has taken the chosen one."""
+        for _ in range(PORTS_TRIED):
+            with contextlib.suppress(SshdEnded):
+                return self.start()
+            self.port = free_port()
+            self._configure()
+        return self.start()
 
     def start(self) -> None:
         """Start its sshd, and wait until it listens."""
@@ -98,12 +122,22 @@ class LoopbackHost:
             mount = 'mount --bind "$0" "$1" && shift && exec "$@"'
             words = ["sh", "-c", mount, str(self.folder / "disk"), str(self.disk), *words]
             words = ["unshare", "-m", "--propagation", "private", *words]
-        self._sshd = subprocess.Popen(words, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
-        until(self._listens, f"sshd at port {self.port}", describe=(self.folder / "log").read_text)
+        log = self.folder / "log"
+        before = log.stat().st_size
+        self._sshd = sshd = subprocess.Popen(words, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
 
-    def _listens(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        def logged() -> str:
+            # Bytes, as sshd ends its lines with two characters, which are one in text.
+            return log.read_bytes()[before:].decode(errors="replace")
+
+        # Another sshd, such as that of another test run, may listen at the port by now: only the own log tells.
+        until(
+            lambda: f"listening on 127.0.0.1 port {self.port}" in logged() or sshd.poll() is not None,
+            f"sshd to listen at port {self.port}",
+            describe=logged,
+        )
+        if sshd.poll() is not None:
+            raise SshdEnded(logged())
 
     def stop(self) -> None:
         """End its sshd and all its connections; its agents live on."""
@@ -118,7 +152,7 @@ class LoopbackHost:
     def run(self, script: str) -> str:
         """Run a script of sh there; return what it prints."""
         words = [*target_of(self.access).words(), script]
-        return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE).stdout
 
     def freeze(self, is_frozen: bool = True) -> None:
         """Let it answer nothing any more, or again."""
@@ -178,7 +212,7 @@ def loopback_hosts(
     number: int = 1, *, path: str = os.defpath, options: str = "", has_own_disks: bool = False
 ) -> Iterator[list[LoopbackHost]]:
     """Return running machines; they are gone afterwards."""
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="sh", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(dir=short_folder(), prefix="sh", ignore_cleanup_errors=True) as folder:
         client_key = Path(folder) / "client_key"
         make_key(client_key)
         hosts = [
@@ -186,6 +220,7 @@ def loopback_hosts(
                 Path(folder) / f"h{each + 1}",
                 free_port(),
                 client_key,
+                path=path,
                 options=options,
                 disk=Path(folder) / "mngr" if has_own_disks else None,
             )
@@ -193,8 +228,8 @@ def loopback_hosts(
         ]
         try:
             for host in hosts:
-                host.make(path)
-                host.start()
+                host.make()
+                host.start_at_free_port()
             (Path(folder) / "known_hosts").write_text("".join(host.host_key_line for host in hosts))
             yield hosts
         finally:

@@ -10,7 +10,8 @@ from typing import Final, TypeVar
 
 Found = TypeVar("Found")
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 180.0
+"""Seconds after which a wait is given up. It is long: on a busy machine everything takes ten times as long."""
 PAUSE: Final = 0.02
 
 
@@ -26,7 +27,12 @@ def until(
     return found
 
 
-async def eventually(condition: Callable[[], object | Awaitable[object]], what: str, seconds: float = PATIENCE) -> None:
+async def eventually(
+    condition: Callable[[], object | Awaitable[object]],
+    what: str,
+    seconds: float = PATIENCE,
+    describe: Callable[[], str] = lambda: "",
+) -> None:
     """Wait in the event loop until a condition, which may be a coroutine function, returns something true."""
     deadline = time.monotonic() + seconds
     while True:
@@ -34,5 +40,5 @@ async def eventually(condition: Callable[[], object | Awaitable[object]], what: 
         if await found if inspect.isawaitable(found) else found:
             return
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds:g} s in vain for {what}")
+            raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{describe()}")
         await asyncio.sleep(PAUSE)

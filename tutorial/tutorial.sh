@@ -170,9 +170,6 @@ swarm-tui fixes --pr
 # the same as patches for `git am`
 swarm-tui fixes --patches patches
 
-# and one branch for each fix
-swarm-tui fixes --branches
-
 # what would be without a part of a fix? 1.1 is the first hunk of fix 1, `--json` names all
 swarm-tui fixes --revert 1.1 --list
 

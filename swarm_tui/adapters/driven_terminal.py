@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.cast_writer import CastWriter
-from swarm_tui.adapters.process import run_process_blocking
-from swarm_tui.adapters.shell import shell_program
+from swarm_tui.adapters.processes.run import run_process_blocking
+from swarm_tui.adapters.processes.shell import shell_program
 from swarm_tui.errors import AdapterError
 
 _CALL_SECONDS: Final = 20.0
@@ -130,7 +130,7 @@ class DrivenTerminal:
         words = ("tmux", "-u", "-S", str(self._socket), *words)
         finished = run_process_blocking(words, environment=self._environment, timeout=_CALL_SECONDS)
         if finished.code != 0:
-            raise AdapterError("tmux could not drive the terminal", finished.error_text.strip())
+            raise AdapterError(f"tmux could not drive the terminal: {finished.error_text.strip()}")
         return finished.text
 
 

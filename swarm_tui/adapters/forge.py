@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.run import Finished, run_process
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.text import plain
 
@@ -41,7 +41,7 @@ async def push_branch(repository: Repository, remote: str, branch: str) -> None:
     words = ["git", "push", "--", remote, f"refs/heads/{branch}:refs/heads/{branch}"]
     finished = await _run(words, repository.root)
     if finished.code:
-        raise SwarmError(f"{plain(branch, 100)} could not be pushed", _last_words(finished))
+        raise SwarmError(f"{plain(branch, 100)} could not be pushed: {_last_words(finished)}")
 
 
 async def open_pull_request(
@@ -59,7 +59,7 @@ async def open_pull_request(
         words += ["--source-branch", branch, "--target-branch", base]
     finished = await _run(words, folder)
     if finished.code:
-        raise SwarmError(f"{forge} could not open the pull request; the branch is pushed", _last_words(finished))
+        raise SwarmError(f"{forge} could not open the pull request; the branch is pushed: {_last_words(finished)}")
     return plain(finished.text.strip().split("\n")[-1], 300).strip()
 
 

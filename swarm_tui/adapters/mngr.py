@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,8 +23,9 @@ from swarm_tui.adapters.mngr_messages import (
     checked_address,
     checked_host,
 )
-from swarm_tui.adapters.process import Finished, run_process
-from swarm_tui.adapters.set_up import read_failure
+from swarm_tui.adapters.processes.environment import passed_variables
+from swarm_tui.adapters.processes.run import Finished, run_process
+from swarm_tui.adapters.pytest import read_failure
 from swarm_tui.errors import AdapterError, AgentExists
 from swarm_tui.model.text import plain, plain_lines
 
@@ -33,7 +33,7 @@ CREATE_TIMEOUT: Final = 600.0
 CALL_TIMEOUT: Final = 120.0
 
 _OK, _ERROR, _TIMEOUT_OR_USAGE, _PROVIDER_INACCESSIBLE, _BLOCKED = 0, 1, 2, 6, 7
-_UNKNOWN_AGENT: Final = re.compile(r"Agent lookup failed for (\S+); discovery returned")
+_UNKNOWN_AGENTS: Final = re.compile(r"Agent lookup failed for (.+?); discovery returned")
 _HOST_STAYS: Final = "does not support destroying hosts"
 _EXISTS: Final = re.compile(r"An agent named .* already exists")
 _ERROR_LINE: Final = re.compile(r"^Error: (.*)$", re.MULTILINE)
@@ -87,7 +87,7 @@ class Mngr:
         return tuple(Plugin.model_validate(plugin) for plugin in answer.get("plugins", ()))
 
     async def create(self, request: CreateRequest, timeout: float = CREATE_TIMEOUT) -> Created:
-        given = {name: os.environ[name] for name in request.passed_environment if name in os.environ}
+        given = passed_variables(request.passed_environment)
         words = ["create", *request.arguments()]
         finished = await self._call(words, cwd=request.source, timeout=timeout, more=given)
         if finished.code != _OK and _EXISTS.search(finished.error_text):
@@ -166,13 +166,14 @@ class Mngr:
     ) -> tuple[Finished, dict[str, Any], tuple[str, ...]]:
         """Call mngr for some agents; return the call, its answer, and the names that mngr does not know.
 
-        One unknown name keeps mngr from doing anything for the others, so the call is repeated without it.
+        One unknown name keeps mngr from doing anything for the others: the call is repeated without the unknown.
         """
         known = [checked_address(name) for name in dict.fromkeys(names)]
         missing: list[str] = []
         while known:
             finished = await self._call([*words, *known, "--format", "json"], stdin=stdin)
-            unknown = [name for name in known if name in _UNKNOWN_AGENT.findall(finished.error_text)]
+            named = {name for found in _UNKNOWN_AGENTS.findall(finished.error_text) for name in found.split(", ")}
+            unknown = [name for name in known if name.partition("@")[0] in named]
             if not unknown:
                 return finished, _parse_answer(finished), tuple(missing)
             missing += unknown

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import site
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.model.sweep import MngrSettings
-from swarm_tui.regular_file import read_regular
+from swarm_tui.adapters.mngr_messages import is_agent_name
+from swarm_tui.adapters.processes.environment import passed_variables, project_environment
+from swarm_tui.adapters.ssh import SshTarget
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.files import read_regular, replacing
+from swarm_tui.model.hosts import HostSettings
+from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.text import plain
 
 _SETTING_NAMES: Final = ("MNGR_HOST_DIR", "TMUX_TMPDIR", "MNGR_PREFIX", "MNGR_ROOT_NAME")
+HOST_VARIABLES: Final = (
+    *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH"),
+    *("DOCKER_TLS_VERIFY", "MODAL_PROFILE", "MODAL_CONFIG_PATH", "MODAL_ENVIRONMENT"),
+)
+"""The variables that mngr needs to reach or create other hosts, besides those of `--pass-env`."""
 _PROJECT_FILES: Final = (".mngr/settings.toml", ".mngr/settings.local.toml")
 
 
@@ -32,8 +45,12 @@ def current_settings(path: str, environment: Mapping[str, str] | None = None) ->
 
 
 def mngr_environment(settings: MngrSettings, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the scrubbed environment in which mngr and tmux find the agents that belong to these settings."""
-    environment = {name: value for name, value in scrubbed_environment().items() if name not in _SETTING_NAMES}
+    """Return the environment in which mngr and tmux find the agents that belong to these settings.
+
+    The tmux server that mngr starts keeps it for all agents, so that it holds only what agents may get.
+    """
+    environment = project_environment(passed_variables(HOST_VARIABLES))
+    environment = {name: value for name, value in environment.items() if name not in _SETTING_NAMES}
     environment["MNGR_PREFIX"] = settings.prefix
     for name, value in (
         ("MNGR_HOST_DIR", settings.host_dir),
@@ -99,3 +116,241 @@ def _read_parents(path: Path) -> dict[str, str]:
         return {}
     parents = {name: content.get("parent_type") for name, content in types.items() if isinstance(content, dict)}
     return {name: parent if isinstance(parent, str) else "" for name, parent in parents.items()}
+
+
+DEFAULT_HOST_DIR: Final = "/tmp/mngr"
+LONGEST_NAME: Final = 63
+_TAKEN_NAMES: Final = frozenset({"local", "ssh", "docker", "modal", "lima", "vps"})
+_HEADER: Final = re.compile(r"^\s*\[+\s*([^\]]*?)\s*\]+\s*(?:#.*)?$")
+_MARK: Final = "# added by `swarm-tui hosts add`"
+
+
+@dataclass(frozen=True, slots=True)
+class MngrHost:
+    """A machine of a provider that reaches its hosts by ssh."""
+
+    name: str
+    provider: str
+    target: SshTarget
+    host_dir: str
+    """mngr's folder on the machine."""
+    settings: Path
+    """The file that has the entry."""
+    neighbours: tuple[str, ...] = ()
+    """The other machines of the provider: when one of them is down, mngr refuses all of them."""
+
+    @property
+    def shown(self) -> str:
+        """Return the word by which `--host` names it: its name, or `name.provider` where they differ."""
+        return self.name if self.name == self.provider else f"{self.name}.{self.provider}"
+
+    @property
+    def access(self) -> HostSettings:
+        """Return what a sweep keeps of it."""
+        target = self.target
+        return HostSettings(
+            name=self.shown,
+            provider=self.provider,
+            address=target.address,
+            host_dir=self.host_dir,
+            port=target.port,
+            user=target.user,
+            key_file=target.key_file or "",
+            known_hosts_file=target.known_hosts_file or "",
+        )
+
+
+def read_hosts(host_dir: Path, project: Path | None = None) -> list[MngrHost]:
+    """Return the machines of a person's settings and a project's, which come second, sorted by name."""
+    providers: dict[str, tuple[Path, dict[str, Any]]] = {}
+    own = user_settings(host_dir)
+    for path in (*((own,) if own is not None else ()), *project_settings(project)):
+        for name, content in _providers_of(_parsed(path)):
+            providers[name] = (path, {**providers.get(name, (path, {}))[1], **content})
+    hosts = [host for name, (path, content) in providers.items() for host in _hosts_of(name, content, path)]
+    return sorted(hosts, key=lambda host: host.shown)
+
+
+def provider_settings(host_dir: Path, project: Path | None, provider: str) -> dict[str, Any] | None:
+    """Return what mngr's settings say of a provider; None when they do not name it."""
+    own = user_settings(host_dir)
+    found: dict[str, Any] | None = None
+    for path in (*((own,) if own is not None else ()), *project_settings(project)):
+        for name, content in _providers_of(_parsed(path)):
+            if name == provider:
+                found = (found or {}) | content
+    return found
+
+
+def find_host(hosts: list[MngrHost], name: str) -> MngrHost:
+    """Return the machine that `--host` names; raise UsageError when there is none, or more than one."""
+    found = [host for host in hosts if host.shown == name] or [host for host in hosts if host.name == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"there are {len(found)} hosts named {name}", f"name one: {', '.join(h.shown for h in found)}")
+    known = f"there is {', '.join(host.shown for host in hosts[:8])}" if hosts else "there is none yet"
+    raise UsageError(
+        f"mngr knows no host named {plain(name, 80)!r}", f"{known}; `swarm-tui hosts add user@machine` adds one"
+    )
+
+
+def check_name(name: str) -> str:
+    """Return the name of a new machine unchanged; raise UsageError when mngr could not use it."""
+    if not is_agent_name(name) or len(name) > LONGEST_NAME:
+        raise UsageError(
+            f"{plain(name, 80)!r} is no name of a host", f"letters, digits, - and _ inside, {LONGEST_NAME} at most"
+        )
+    if name.lower() in _TAKEN_NAMES:
+        raise UsageError(f"{name} is a name of mngr's own", "give another one by --name")
+    return name
+
+
+def check_address(address: str) -> None:
+    """Raise UsageError for an address that mngr does not understand: it writes an IPv6 address without brackets."""
+    if ":" in address:
+        raise UsageError(
+            f"mngr reaches no machine by an IPv6 address, such as {plain(address, 60)}",
+            "give it a name in ~/.ssh/config (`Host box1`, `HostName ADDRESS`), and add that name",
+        )
+
+
+def name_for(address: str) -> str:
+    """Return a name for a machine, made from its address."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", address).strip("-_")[:LONGEST_NAME].strip("-_") or "host"
+
+
+def entry_text(host: MngrHost) -> str:
+    """Return a machine's entry, a provider of its own: mngr refuses all hosts of a provider when one is down."""
+    target = host.target
+    fields: dict[str, object] = {"address": target.address, "port": target.port, "user": target.user}
+    fields |= {"key_file": target.key_file} if target.key_file is not None else {}
+    fields |= {"known_hosts_file": target.known_hosts_file} if target.known_hosts_file is not None else {}
+    lines = [f"[providers.{host.provider}]  {_MARK}", 'backend = "ssh"', f"host_dir = {json.dumps(host.host_dir)}"]
+    lines += [f"[providers.{host.provider}.hosts.{host.name}]"]
+    return "\n".join([*lines, *(f"{name} = {json.dumps(value)}" for name, value in fields.items())]) + "\n"
+
+
+def add_entry(host: MngrHost) -> None:
+    """Append a machine's entry to its settings file; raise UsageError when the provider is in there already."""
+    before = _text_of(host.settings)
+    known = _parsed(host.settings, before)
+    providers = known.get("providers", {})
+    if not isinstance(providers, dict) or host.provider in providers:
+        raise UsageError(
+            f"{host.settings} has a provider {host.provider} already",
+            f"`swarm-tui hosts remove {host.provider}` removes it; --name gives this one another name",
+        )
+    gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+    after = before + gap + entry_text(host)
+    expected = known | {"providers": providers | tomllib.loads(entry_text(host))["providers"]}
+    _replace(host.settings, before, after, expected)
+
+
+def remove_entry(host: MngrHost) -> None:
+    """Remove a machine from its settings file, with its provider if it is the last one; all other lines stay."""
+    before = _text_of(host.settings)
+    expected = _parsed(host.settings, before)
+    provider = expected["providers"][host.provider]
+    if host.neighbours:
+        del provider["hosts"][host.name]
+    else:
+        del expected["providers"][host.provider]
+    table = ["providers", host.provider, *(("hosts", host.name) if host.neighbours else ())]
+    after = "".join(_lines_without(before, table))
+    # The empty line that set the last entry off from those before it.
+    after = after[:-1] if after.endswith("\n\n") and not before.endswith("\n\n") else after
+    _replace(host.settings, before, after, expected)
+
+
+def _lines_without(text: str, table: list[str]) -> Iterator[str]:
+    """Yield the lines of a settings file without a table and those below it.
+
+    Comments behind its last value belong to what follows.
+    """
+    is_inside = False
+    behind: list[str] = []
+    for line in text.splitlines(keepends=True):
+        header = _HEADER.match(line)
+        if header is not None:
+            parts = [part.strip().strip("\"'") for part in header.group(1).split(".")]
+            is_inside = parts[: len(table)] == table
+            yield from () if is_inside else behind
+            behind = []
+        if not is_inside:
+            yield line
+        elif line.strip() and not line.lstrip().startswith("#"):
+            behind = []
+        else:
+            behind.append(line)
+    yield from (line for line in behind if line.strip())
+
+
+def _replace(path: Path, before: str, after: str, expected: Mapping[str, Any]) -> None:
+    """Replace a settings file as a whole, if the new text means exactly what is expected."""
+    try:
+        is_as_expected = _without_empty(tomllib.loads(after)) == _without_empty(expected)
+    except tomllib.TOMLDecodeError:
+        is_as_expected = False
+    if not is_as_expected:
+        raise SwarmError(f"{path} is written in a way that swarm-tui does not change", "edit it by hand")
+    target = path.resolve()
+    try:
+        if _text_of(path) != before:
+            raise SwarmError(f"{path} was changed by somebody else just now", "try again")
+        with replacing(target) as draft:
+            if target.exists():
+                os.fchmod(draft.fileno(), target.stat().st_mode & 0o777)
+            draft.write(after.encode())
+    except OSError as error:
+        raise SwarmError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _without_empty(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in content.items() if name != "providers" or each}
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return read_regular(path).decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise SwarmError(f"mngr's settings cannot be read: {path}: {error}") from error
+
+
+def _parsed(path: Path, text: str | None = None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_text_of(path) if text is None else text)
+    except tomllib.TOMLDecodeError as error:
+        raise SwarmError(f"mngr's settings in {path} are no TOML", f"{error}; mend it by hand") from error
+
+
+def _providers_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    providers = settings.get("providers")
+    for name, content in providers.items() if isinstance(providers, dict) else ():
+        if isinstance(content, dict):
+            yield name, content
+
+
+def _hosts_of(provider: str, content: Mapping[str, Any], path: Path) -> Iterator[MngrHost]:
+    hosts = content.get("hosts")
+    if content.get("backend", provider) != "ssh" or not isinstance(hosts, dict):
+        return
+    for name, entry in hosts.items():
+        if isinstance(entry, dict) and isinstance(entry.get("address"), str):
+            neighbours = tuple(other for other in hosts if other != name)
+            host_dir = str(content.get("host_dir") or DEFAULT_HOST_DIR)
+            yield MngrHost(name, provider, _target_of(entry), host_dir, path, neighbours)
+
+
+def _target_of(entry: Mapping[str, Any]) -> SshTarget:
+    """Return how the machine of an entry is reached, with mngr's own defaults."""
+    port, key, known = entry.get("port"), entry.get("key_file"), entry.get("known_hosts_file")
+    return SshTarget(
+        user=str(entry.get("user") or "root"),
+        address=str(entry["address"]),
+        port=port if isinstance(port, int) else 22,
+        key_file=os.path.expanduser(key) if isinstance(key, str) else None,
+        known_hosts_file=known if isinstance(known, str) else None,
+    )

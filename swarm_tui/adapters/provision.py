@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.interpreters import Interpreter, find_interpreter, python_of_uv
-from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.run import run_process
+from swarm_tui.adapters.python_env import Interpreter, find_interpreter, python_of_uv
 from swarm_tui.errors import AdapterError, ProgramMissing
 from swarm_tui.model.text import plain
 
@@ -34,6 +34,12 @@ class FoundMngr:
     path: str
     version: str
     origin: str
+
+    @property
+    def warning(self) -> str:
+        """Return a warning about a version that swarm-tui was not tested with; "" for a tested one."""
+        is_tested = self.version.startswith(f"{NEEDED_MNGR}.")
+        return "" if is_tested else f"mngr {self.version} is untested: swarm-tui was tested with {NEEDED_MNGR}"
 
 
 def private_folder(environment: Mapping[str, str] | None = None) -> Path:
@@ -59,7 +65,10 @@ def mngr_at_hand(environment: Mapping[str, str] | None = None) -> str:
 
 
 async def find_mngr(override: str | None = None, environment: Mapping[str, str] | None = None) -> FoundMngr:
-    """Return the first mngr that works; raise ProgramMissing when a named one does not, or when there is none."""
+    """Return the first mngr that works, and one of a tested version before others.
+
+    Raise ProgramMissing when a named one does not work, or when there is none.
+    """
     variables = dict(os.environ if environment is None else environment)
     for origin, named in (("--mngr", override), ("SWARM_MNGR", variables.get("SWARM_MNGR"))):
         if named:
@@ -71,20 +80,27 @@ async def find_mngr(override: str | None = None, environment: Mapping[str, str] 
                 raise ProgramMissing(f"{origin} names mngr {version or 'of no known version'}; 0.3 is needed", _INSTALL)
             return FoundMngr(os.path.abspath(path), version, origin)
     on_path = shutil.which("mngr", path=variables.get("PATH"))
-    too_old = ""
+    too_old, untested = "", None
     for origin, candidate in (("PATH", on_path), ("private", str(private_folder(variables) / "bin" / "mngr"))):
         if candidate is None or not os.access(candidate, os.X_OK):
             continue
         version = await _mngr_version(candidate)
         if is_supported(version):
-            return FoundMngr(os.path.abspath(candidate), version, origin)
+            found = FoundMngr(os.path.abspath(candidate), version, origin)
+            if not found.warning:
+                return found
+            untested = untested or found
+            continue
         too_old = f"mngr {version or 'that does not start'} is at {candidate}; 0.3 is needed"
+    if untested is not None:
+        return untested
     raise ProgramMissing(too_old or "mngr is not installed", _INSTALL)
 
 
 def is_supported(version: str) -> bool:
-    """Return whether swarm-tui works with that version of mngr: 0.3, since 0.2 had other commands."""
-    return version.startswith(f"{NEEDED_MNGR}.")
+    """Return whether a version of mngr is new enough: 0.2 had other commands."""
+    numbers = _VERSION.fullmatch(version)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= (0, 3)
 
 
 async def install_mngr(

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final
 
 from swarm_tui.adapters import cast_writer
 from swarm_tui.adapters.cast_writer import CastWriter
-from swarm_tui.adapters.foreground import run_in_foreground
-from swarm_tui.adapters.packages import how_to_get
-from swarm_tui.adapters.process import run_process_blocking
-from swarm_tui.adapters.terminal import spawn_on_terminal
+from swarm_tui.adapters.processes.foreground import run_in_foreground
+from swarm_tui.adapters.processes.group import how_to_get
+from swarm_tui.adapters.processes.run import run_process_blocking
+from swarm_tui.adapters.processes.terminal import spawn_on_terminal
 from swarm_tui.adapters.tmux import AGENT_WINDOW, Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError
-from swarm_tui.regular_file import read_regular
+from swarm_tui.files import read_regular
 
 if TYPE_CHECKING:
     import pexpect
@@ -52,7 +52,7 @@ def record_program(
             return _record_by_asciinema(asciinema, arguments, cast, variables, title)
         return record_on_pty(arguments, cast, environment=variables, title=title)
     except OSError as error:
-        raise AdapterError(f"{cast} cannot be recorded", error.strerror or str(error)) from error
+        raise AdapterError(f"{cast} cannot be recorded: {error.strerror or error}") from error
 
 
 def asciinema_command(asciinema: str, arguments: Sequence[str], cast: Path, title: str, version: str) -> list[str]:
@@ -93,7 +93,7 @@ async def record_pane(tmux: Tmux, session: str, cast: Path) -> None:
         writer.output(screen.rstrip("\n").replace("\n", "\r\n").encode())
         writer.close()
     except OSError as error:
-        raise AdapterError(f"{cast} cannot be written", error.strerror or str(error)) from error
+        raise AdapterError(f"{cast} cannot be written: {error.strerror or error}") from error
     await tmux.pipe_pane(session, [sys.executable, "-I", "-S", cast_writer.__file__, str(cast)])
 
 

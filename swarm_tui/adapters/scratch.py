@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import Final
 _LOCK_FILE: Final = "in-use"
 _MEMORY_FOLDER: Final = Path("/dev/shm")
 _SPACE_NEEDED: Final = 512 * 1024 * 1024
+# Of a socket's 107 bytes, the programs that use a folder need most themselves.
+_LONGEST_PARENT: Final = 30
+_PLAIN_PATH: Final = re.compile(r"/[\w./@+-]*")
 
 
 class ScratchFolder:
@@ -44,6 +48,12 @@ def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
         if (path / _LOCK_FILE).exists():
             return path, lock
         os.close(lock)
+
+
+def short_folder(preferred: str | None = None) -> Path:
+    """Return a folder, by default the temporary one, if the path of a socket fits below it unquoted; else /tmp."""
+    folder = preferred or tempfile.gettempdir()
+    return Path(folder if len(folder) <= _LONGEST_PARENT and _PLAIN_PATH.fullmatch(folder) else "/tmp")
 
 
 def memory_folder() -> Path:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.process import Finished, run_process
+from swarm_tui.adapters.processes.run import Finished, run_process
 from swarm_tui.errors import AdapterError, NoTmuxServer, UsageError
 from swarm_tui.model.text import plain
 
@@ -111,6 +111,17 @@ class Tmux:
     async def is_protected(self, session: str) -> bool:
         finished = await self._run("show-options", "-v", "-t", f"={_checked(session)}:", "key-table")
         return finished.text.strip() == SAFE_KEY_TABLE
+
+    async def remove_attach_popups(self, session: str) -> None:
+        """Remove the popups that open when a client attaches to a session, such as mngr's welcome to a new user.
+
+        A popup takes all keys until it closes. mngr's closes at once where sh is dash, and what was typed is lost.
+        """
+        target = _window(session)
+        for line in (await self._run("show-hooks", "-t", target)).text.splitlines():
+            hook, _, command = line.partition(" ")
+            if hook.startswith("client-attached[") and command.startswith("display-popup"):
+                await self._run("set-hook", "-u", "-t", target, hook)
 
     async def show_in_status_line(self, session: str, text: str) -> tuple[tuple[str, str | None], ...]:
         """Put a text at the left of a session's status line; return the options before, none where it stood already."""

@@ -1,4 +1,4 @@
-"""Serves one folder of static files to browsers on this machine only."""
+"""Serve a folder locally."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO, Final
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from swarm_tui.errors import AdapterError
 
@@ -73,3 +75,38 @@ def serve_folder(folder: Path, port: int, on_ready: Callable[[str], None]) -> No
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             print("no longer served", file=sys.stderr)
+
+
+TIMEOUT: Final = 8.0
+"""For each wait; whoever starts the process bounds the whole."""
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirection: a POST would become a GET."""
+
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return None
+
+
+def main() -> int:
+    """Post what standard input says; return 1 with a sentence on standard error when it was not taken."""
+    address, _, body = sys.stdin.buffer.read().partition(b"\n")
+    headers = {"Content-Type": "application/json", "User-Agent": "swarm-tui"}
+    try:
+        request = Request(address.decode(), data=body, headers=headers, method="POST")
+        with build_opener(_NoRedirect).open(request, timeout=TIMEOUT) as answer:
+            answer.read(1)
+    except HTTPError as error:
+        print(f"it answered {error.code}", file=sys.stderr)
+        return 1
+    except URLError as error:
+        print(f"it cannot be reached: {error.reason}", file=sys.stderr)
+        return 1
+    except (OSError, ValueError, UnicodeError) as error:
+        print(f"it cannot be posted to: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,1 @@
-"""Agents: their kinds, prompts and tasks, what they hand in and how that is judged, and the packaged programs."""
+"""Agent types, prompts and tasks, results of submitted work, and the programs that are copied to hosts."""

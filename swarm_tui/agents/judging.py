@@ -1,22 +1,24 @@
-"""From what an agent handed in to its result: a pure function, which believes nothing that can be checked."""
+"""Determines the result of a test from its agent's work. Pure; claims of the agent are checked where possible."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
-from swarm_tui.model.outcome import ChangeKind, ChangeStatus, EscalationKind, Outcome
-from swarm_tui.model.state import Try
-from swarm_tui.model.states import Result
+from swarm_tui.journal.record import Try
+from swarm_tui.model.report import AgentReport, ChangeKind, ChangeStatus, ClaimCheck, EscalationKind
+from swarm_tui.model.results import CLAIMS, MARKS, Result
 from swarm_tui.model.text import plain
 
 REASON_LIMIT: Final = 300
+GONE: Final = "gone"
+"""The outcome of a test that does not exist on the submitted commit."""
 
 
-class End(StrEnum):
-    """How an agent's work came to its end."""
+class AgentEnd(StrEnum):
+    """How an agent's work ended."""
 
     ARCHIVE = "archive"
     TIMEOUT = "timeout"
@@ -26,19 +28,25 @@ class End(StrEnum):
     NO_ANSWER = "no answer"
     OVER_BUDGET = "over budget"
     NOT_LAUNCHED = "not launched"
+    UNREADABLE = "unreadable"
+    """The submitted work could not be processed."""
+    OUT_OF_RESOURCES = "out of resources"
+    """This machine ran out of disk space, memory, processes or open files. `resume` runs the test again."""
 
 
-ENDED_BY_ITSELF: Final = frozenset({End.CRASH, End.CLOSED, End.GONE})
+ENDED_BY_ITSELF: Final = frozenset({AgentEnd.CRASH, AgentEnd.CLOSED, AgentEnd.GONE})
 
 _WITHOUT_ARCHIVE: Final = {
-    End.ARCHIVE: "its archive cannot be read",
-    End.TIMEOUT: "it had not handed in its work when its time was over",
-    End.CRASH: "its process ended before it handed in its work",
-    End.GONE: "mngr does not know this agent any more",
-    End.CLOSED: "its terminal was closed before it handed in its work",
-    End.NO_ANSWER: "no answer",
-    End.OVER_BUDGET: "it had used up its budget, and did not hand in its work when it was asked to",
-    End.NOT_LAUNCHED: "it could not be launched",
+    AgentEnd.ARCHIVE: "its archive is unreadable",
+    AgentEnd.TIMEOUT: "it did not submit its work within the time limit",
+    AgentEnd.CRASH: "its process exited before it submitted its work",
+    AgentEnd.GONE: "the agent no longer exists in mngr",
+    AgentEnd.CLOSED: "its terminal was closed before it submitted its work",
+    AgentEnd.NO_ANSWER: "no answer",
+    AgentEnd.OVER_BUDGET: "it reached its budget and did not submit its work when asked to",
+    AgentEnd.NOT_LAUNCHED: "it could not be launched",
+    AgentEnd.UNREADABLE: "its work could not be processed",
+    AgentEnd.OUT_OF_RESOURCES: "this machine ran out of resources",
 }
 
 _RESULT_OF: Final = (
@@ -51,50 +59,85 @@ _RESULT_OF: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CommitSummary:
-    """A commit that an agent made; its subject begins with its kind."""
+    """A commit of an agent. Its subject begins with its kind."""
 
     commit: str
     subject: str
 
     @property
     def kind(self) -> ChangeKind | None:
-        """The kind that the subject names, or None."""
+        """The kind in the subject, or None."""
         return next((kind for kind in ChangeKind if self.subject.startswith(f"[{kind.value}]")), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known of an agent's work."""
+    """All information about an agent's work."""
 
-    end: End
-    outcome: Outcome | None = None
+    end: AgentEnd
+    outcome: AgentReport | None = None
     problem: str = ""
-    """Why there is no outcome to read, although the agent handed something in."""
+    """Why the report is unreadable, although the agent submitted its work."""
     commits: Sequence[CommitSummary] = field(default=())
     commits_problem: str = ""
-    """Why the commits it handed in cannot be had."""
+    """Why the submitted commits are unavailable."""
     last_try: Try | None = None
-    """What pytest itself said last of the test; None when it said nothing."""
+    """The last result that pytest itself reported for the test; None if there is none."""
     foreign_imports: Sequence[str] = ()
-    """Modules of the user's checkout that the test ran against."""
+    """Modules that the test imported from the user's checkout."""
     weaker: str = ""
-    """How its test became weaker, as far as the source tells."""
+    """How the agent's test became weaker, according to its source."""
+    remarks: Sequence[str] = ()
+    """Notes for the user about its commits, such as commits that are not on its branch."""
+    is_verified: bool = False
+    """Whether swarm-tui will run the test itself. The tries are then ignored."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a test ended with, and why."""
+class OwnRuns:
+    """The results of swarm-tui's own runs of a test on the commit that its agent submitted."""
+
+    outcomes: tuple[str, ...] = ()
+    """passed, failed, skipped, missing (pytest cannot run the test) or GONE, for each run."""
+    failure: str = ""
+    """Why the test failed, was skipped or is missing, in a line."""
+    impossible: str = ""
+    """Why the test could not be run, if the agent did not cause this."""
+    doubts: tuple[str, ...] = ()
+    """The changes of the agent that affect how tests are run."""
+    has_uncommitted: bool = False
+    """Whether the agent left uncommitted changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedResult:
+    """The result of a test, and the reason."""
 
     result: Result
     reason: str = ""
 
 
-def judge(evidence: Evidence) -> Judgement:
-    """Return the result of a test from everything that is known of its agent's work."""
+def judge(evidence: Evidence) -> JudgedResult:
+    """Return the result of a test from all information about its agent's work."""
+    judgement = _judge(evidence)
+    remarks = plain(". ".join(evidence.remarks), REASON_LIMIT)
+    if not remarks or remarks in judgement.reason:
+        return judgement
+    reason = plain(judgement.reason, max(40, REASON_LIMIT - len(remarks)))
+    return JudgedResult(judgement.result, ". ".join(filter(None, (reason, remarks))))
+
+
+def lacks_commits(outcome: AgentReport, commits: Sequence[CommitSummary]) -> bool:
+    """Return whether an agent reports a change as successful but has no commit of that kind."""
+    succeeded = {kind for kind, change in outcome.changes.items() if change.status is ChangeStatus.SUCCEEDED}
+    return bool(succeeded - {commit.kind for commit in commits})
+
+
+def _judge(evidence: Evidence) -> JudgedResult:
     outcome = evidence.outcome
     if outcome is None:
         reason = evidence.problem or _WITHOUT_ARCHIVE[evidence.end]
-        return _judged(Result.BLOCKED if evidence.end is End.NO_ANSWER else Result.FAILED, reason)
+        return _judged(Result.BLOCKED if evidence.end is AgentEnd.NO_ANSWER else Result.FAILED, reason)
     if outcome.errored:
         return _judged(Result.FAILED, outcome.summary_markdown or "the agent reports that it could not do its work")
     succeeded = [kind for kind, change in outcome.changes.items() if change.status is ChangeStatus.SUCCEEDED]
@@ -106,7 +149,7 @@ def judge(evidence: Evidence) -> Judgement:
         return _judged(Result.UNRESOLVED, doubt)
     for kind, result in _RESULT_OF:
         if kind in succeeded:
-            # A weaker test is no better one, whatever its agent says.
+            # A weaker test is not a better one, whatever its agent reports.
             is_praised = result is Result.BETTER and evidence.weaker
             reason = f"its test became weaker: {evidence.weaker}" if evidence.weaker else ""
             return _judged(Result.TEST_FIX if is_praised else result, reason)
@@ -116,64 +159,107 @@ def judge(evidence: Evidence) -> Judgement:
     if not outcome.changes and last is not None and last.word == "skipped":
         return _judged(Result.SKIPPED, last.failure)
     if not outcome.changes and (outcome.tests_passing_after or (last is not None and last.passed)):
-        return _judged(Result.CLEAN, _doubt_of_clean(last))
+        return _judged(Result.CLEAN, "" if evidence.is_verified and last is None else _doubt_of_clean(last))
     failed = [change.summary_markdown for change in outcome.changes.values() if change.summary_markdown]
     undecided = [each.title for each in outcome.escalations if each.kind == EscalationKind.FIX_DIRECTION_AMBIGUOUS]
     reasons = [*undecided, *failed, outcome.summary_markdown, "the test does not pass"]
     return _judged(Result.UNRESOLVED, next(filter(None, reasons)))
 
 
-def _why_blocked(outcome: Outcome) -> str | None:
+def claim_of(judgement: JudgedResult) -> ClaimCheck | None:
+    """Return the claim to check; None if the result does not say that the test passes."""
+    if judgement.result not in CLAIMS:
+        return None
+    return ClaimCheck(claim=judgement.result.value, claim_reason=judgement.reason)
+
+
+def judge_claim(claim: ClaimCheck, runs: OwnRuns) -> tuple[JudgedResult, ClaimCheck]:
+    """Return the result of a test and the verdict on the agent's claim, according to our own runs."""
+    claimed = Result(claim.claim)
+    # The reason for a skip does not matter if the test was not skipped here.
+    known = "" if claimed is Result.SKIPPED and "passed" in runs.outcomes else claim.claim_reason
+
+    def judged(
+        verdict: Literal["confirmed", "flaky", "refuted", "impossible", "unmeasured"], result: Result, reason: str
+    ) -> tuple[JudgedResult, ClaimCheck]:
+        reason = ". ".join(filter(None, (reason, known)))
+        return _judged(result, reason), claim.model_copy(update={"verdict": verdict, "runs": runs.outcomes})
+
+    words = MARKS[claimed].word
+    if runs.impossible:
+        return judged("impossible", Result.CLAIMED, f"{words}; swarm-tui cannot run the test: {runs.impossible}")
+    last = runs.outcomes[-1]
+    if "passed" in runs.outcomes or (last == "skipped" and claimed in (Result.CLEAN, Result.SKIPPED)):
+        if runs.doubts:
+            return judged("unmeasured", Result.CLAIMED, f"{words}; not measured: {', '.join(runs.doubts)}")
+        if last == "skipped":
+            return judged("confirmed", Result.SKIPPED, "" if known else runs.failure)
+        passed, count = runs.outcomes.count("passed"), len(runs.outcomes)
+        result = Result.CLEAN if claimed is Result.SKIPPED else claimed
+        if passed < count:
+            reason = f"flaky: passed in {passed} of {count} runs on the submitted commit; {runs.failure}"
+            return judged("flaky", result, reason)
+        return judged("confirmed", result, "")
+    if last == GONE and claimed in (Result.TEST_FIX, Result.BETTER, Result.TUTORIAL_FIX):
+        # It may have been renamed or split for a good reason.
+        return judged("unmeasured", Result.CLAIMED, f"{words}; not measured: {runs.failure}")
+    what = {"failed": "fails", "skipped": "is skipped"}.get(last, "cannot be run")
+    uncommitted = ", which lacks the agent's uncommitted changes" if runs.has_uncommitted else ""
+    reason = f"{words} claimed, but the test {what} on the submitted commit{uncommitted}: {runs.failure}"
+    return judged("refuted", Result.UNRESOLVED, reason)
+
+
+def _why_blocked(outcome: AgentReport) -> str | None:
     for change in outcome.changes.values():
         if change.status is ChangeStatus.BLOCKED:
             return change.summary_markdown or "the agent reports that it is blocked"
     for escalation in outcome.escalations:
-        # A defect of what tests share may be reported beside a test that passes; a blocker may not.
+        # An agent may report a harness defect although its test passes. A blocker contradicts a passing test.
         is_harness = escalation.kind == EscalationKind.HARNESS_DEFECT and not outcome.tests_passing_after
         if escalation.kind == EscalationKind.BLOCKER or is_harness:
             return escalation.title or escalation.detail_markdown or "the agent reports that it is blocked"
     return None
 
 
-def _why_not_believed(evidence: Evidence, outcome: Outcome, succeeded: Sequence[ChangeKind]) -> str:
-    """Return what speaks against the outcome, or nothing."""
+def _why_not_believed(evidence: Evidence, outcome: AgentReport, succeeded: Sequence[ChangeKind]) -> str:
+    """Return why the report is not credible, or ""."""
     committed = {commit.kind for commit in evidence.commits}
     missing = [kind.value for kind in succeeded if kind not in committed]
     if missing and evidence.commits_problem:
-        return f"its commits cannot be had: {evidence.commits_problem}"
+        return f"its commits are unavailable: {evidence.commits_problem}"
     if missing:
-        return f"it reports {missing[0]} as succeeded, but no commit of that kind is there"
-    last = evidence.last_try
+        return f"it reports {missing[0]} as succeeded, but there is no commit of that kind"
+    last = None if evidence.is_verified else evidence.last_try
     if last is not None and (succeeded or outcome.tests_passing_after):
-        said = "it reports the test as passing, but " if outcome.tests_passing_after else ""
+        claim = "it reports the test as passing, but " if outcome.tests_passing_after else ""
         if last.word == "runs":
-            return f"{said}pytest's last run of it did not come to its end: whether it passes is not known"
+            return f"{claim}pytest's last run of it did not finish, so the result is unknown"
         if last.word == "failed":
-            return f"{said}pytest's last run of it failed: {last.failure}"
+            return f"{claim}pytest's last run of it failed: {last.failure}"
         if last.word == "skipped" and succeeded:
-            return f"{said}pytest's last run of it was {last.failure}"
+            return f"{claim}pytest's last run of it was {last.failure}"
     if ChangeKind.FIX_IMPL in succeeded and evidence.foreign_imports:
         modules = ", ".join(evidence.foreign_imports[:3])
-        return f"the test ran against {modules} of your checkout, not of the agent's copy"
+        return f"the test imported {modules} from your checkout instead of the agent's copy"
     if outcome.tests_passing_before and outcome.tests_passing_after is False:
         return "the test passed before and fails now"
     if succeeded and outcome.tests_passing_after is False:
         return "the test still fails"
     if evidence.commits and not outcome.changes:
-        return f"it made {len(evidence.commits)} commits that its outcome does not speak of"
+        return f"it has {len(evidence.commits)} commits that its report does not mention"
     return ""
 
 
 def _doubt_of_clean(last: Try | None) -> str:
-    """Return what is to be known of a test that is clean, or nothing."""
+    """Return a caveat about a test that is clean, or ""."""
     if last is None:
-        return "the agent says so; pytest's own report of it was not seen"
+        return "according to the agent; pytest's own report is missing"
     if last.outcome == "xfailed":
-        return f"it fails as it is expected to: {last.failure}" if last.failure else "it fails as it is expected to"
+        return f"it fails as expected: {last.failure}" if last.failure else "it fails as expected"
     if last.reruns:
-        return f"it passed only when it was run again ({last.reruns} times)"
+        return f"it passed only after reruns ({last.reruns})"
     return ""
 
 
-def _judged(result: Result, reason: str) -> Judgement:
-    return Judgement(result, plain(reason, REASON_LIMIT))
+def _judged(result: Result, reason: str) -> JudgedResult:
+    return JudgedResult(result, plain(reason, REASON_LIMIT))

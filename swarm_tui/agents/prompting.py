@@ -1,4 +1,4 @@
-"""Renders the prompts of agents from templates: the packaged ones, or those that a person names instead."""
+"""Renders the prompts of agents from the packaged templates or from templates that the user names."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER
-from swarm_tui.agents.integrator.inputs import IntegratorInputs
-from swarm_tui.agents.task import Task
+from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER, Task
 from swarm_tui.errors import UsageError
-from swarm_tui.model.baseline import Baseline
-from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.files import read_regular
+from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.results import Baseline
 from swarm_tui.model.revision import Revision
-from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
     from jinja2 import TemplateSyntaxError
+    from pydantic import BaseModel
 
 TEMPLATES: Final = Path(__file__).parent / "prompts"
 MAPPER_TEMPLATE: Final = TEMPLATES / "mapper.md.jinja"
@@ -28,23 +27,23 @@ SYNC_TEMPLATE: Final = TEMPLATES / "tutorial_sync.md.jinja"
 
 
 def render_prompt(template: Path, task: Task, *, block: str = "", baseline: Baseline = Baseline.UNKNOWN) -> str:
-    """Return the prompt for a task; raise UsageError, with the line, for a template that cannot be used."""
+    """Return the prompt for a task. Raise UsageError with the line number if the template is invalid."""
     command = shlex.join(task.pytest)
     values = {"task": task, "test": task.test, "block": block, "baseline": baseline.value, "command": command}
     return _render(template, values)
 
 
 def render_revision(task: Task, revision: Revision, fix: str) -> str:
-    """Return the prompt for a fix that was sent back with a comment; `fix` is its title."""
-    asked = {"comment": revision.comment, "hunk": revision.hunk, "fix": fix}
-    return _render(REVISE_TEMPLATE, {"task": task, "test": task.test, "command": shlex.join(task.pytest), **asked})
+    """Return the prompt for a fix that was sent back with a comment; `fix` is the title of the fix."""
+    values = {"comment": revision.comment, "hunk": revision.hunk, "fix": fix}
+    return _render(REVISE_TEMPLATE, {"task": task, "test": task.test, "command": shlex.join(task.pytest), **values})
 
 
 def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:
     return _render(template, {"task": task, "check": shlex.join(task.pytest), **values})
 
 
-def render_integrator_prompt(template: Path | None, inputs: IntegratorInputs, sweep_folder: Path) -> str:
+def render_integrator_prompt(template: Path | None, inputs: BaseModel, sweep_folder: Path) -> str:
     values = {
         "inputs": inputs,
         "sweep_folder": str(sweep_folder),
@@ -75,11 +74,11 @@ def _render(template: Path, values: Mapping[str, object]) -> str:
     except jinja2.TemplateSyntaxError as error:
         raise _broken(template, error) from error
     except jinja2.TemplateError as error:
-        raise UsageError(f"the prompt {template} cannot be used", error.message or str(error)) from error
+        raise UsageError(f"invalid prompt template {template}: {error.message or str(error)}") from error
 
 
 def check_template(template: Path) -> None:
-    """Raise UsageError for a template that cannot be read or parsed; its values may be known much later."""
+    """Raise UsageError if a template cannot be read or parsed. Its values are not needed for that."""
     import jinja2
 
     try:
@@ -92,10 +91,10 @@ def _read(template: Path) -> str:
     try:
         return read_regular(template).decode()
     except OSError as error:
-        raise UsageError(f"the prompt {template} cannot be read", error.strerror or str(error)) from error
+        raise UsageError(f"cannot read prompt template {template}: {error.strerror or error}") from error
     except ValueError as error:
-        raise UsageError(f"the prompt {template} cannot be read", "save it as UTF-8") from error
+        raise UsageError(f"prompt template is not UTF-8: {template}", "save it as UTF-8") from error
 
 
 def _broken(template: Path, error: TemplateSyntaxError) -> UsageError:
-    return UsageError(f"the prompt {template} cannot be used, line {error.lineno}", error.message or str(error))
+    return UsageError(f"invalid prompt template {template}, line {error.lineno}: {error.message or str(error)}")

@@ -1,4 +1,4 @@
-"""`swarm-tui attach`: attaches this terminal to one agent, without the room."""
+"""`swarm-tui attach`: attach this terminal to an agent, without the room."""
 
 from __future__ import annotations
 
@@ -9,55 +9,55 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.files import read_regular
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
+    from swarm_tui.hosts.attach import Attacher, AttachPlan
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.model.state import TestRecord
-    from swarm_tui.places.attach import Approach, Attacher
+    from swarm_tui.journal.record import TestRecord
 
-DESCRIPTION = """Attaches this terminal to an agent through `mngr connect`. Detaching leaves the agent at its work.
-While you are attached, mngr's ctrl+q (destroy) and ctrl+t (stop) do nothing."""
+DESCRIPTION = """Attach this terminal to an agent with `mngr connect`. The agent keeps running after you detach.
+While you are attached, mngr's keys ctrl+q (destroy) and ctrl+t (stop) are disabled."""
 EXAMPLES = """\
-  swarm-tui attach test_copy                    the agent of that test, in the newest sweep
-  swarm-tui attach tests/test_a.py::test_copy   by its whole node id
+  swarm-tui attach test_copy                    the agent of this test, in the newest sweep
+  swarm-tui attach tests/test_a.py::test_copy   by the full node id
   swarm-tui attach swarm-20261118-061200-copy   by the agent's name
-  swarm-tui attach integrator                   the agent that puts all work together
-  swarm-tui attach test_copy --start            start it again if it is stopped, without asking"""
+  swarm-tui attach integrator                   the integrator
+  swarm-tui attach test_copy --start            start a stopped agent again without asking"""
 
 LAST_LINES: Final = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "target", metavar="TEST|AGENT", help="a test, an agent, a part that only one of them has, or: integrator"
+        "target", metavar="TEST|AGENT", help="a test, an agent, an unambiguous part of either, or `integrator`"
     )
-    parser.add_argument("--sweep", metavar="SWEEP", help="a sweep's id or folder; the newest one when not given")
+    parser.add_argument("--sweep", metavar="SWEEP", help="the id or folder of a sweep (default: the newest)")
     parser.add_argument(
-        "--start", action="store_true", help="start a stopped agent: its command runs from the beginning"
+        "--start", action="store_true", help="start a stopped agent; its command runs from the beginning"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.hosts.registry import open_hosts
     from swarm_tui.model.hosts import LOCAL_HOST, made_hosts
-    from swarm_tui.places.choose import place_for
 
     sweep = opened_sweep(arguments.sweep, Path.cwd())
     record = find_integrator(sweep, arguments.target) or sweep.find_test(arguments.target)
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise UsageError("attaching needs a terminal", "standard input and output are not both one")
-    attacher = place_for(sweep.spec, made_hosts(sweep.state.hosts)).attacher(record.host or LOCAL_HOST)
+        raise UsageError("`attach` requires a terminal", "run it without redirecting standard input and output")
+    attacher = open_hosts(sweep.spec, made_hosts(sweep.state.hosts)).attacher(record.host or LOCAL_HOST)
     return asyncio.run(_attach(attacher, sweep.folder, record, is_started=arguments.start))
 
 
 def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
-    """Return a record for the integrator if the target is its name; None if it is not, or if a test has that name."""
-    from swarm_tui.engine.names import integrator_of
-    from swarm_tui.model.state import TestRecord
-    from swarm_tui.model.sweep import INTEGRATOR_SLUG
+    """Return a record of the integrator if `target` is its name and no test has that name, or None."""
+    from swarm_tui.journal.record import TestRecord
+    from swarm_tui.model.spec import INTEGRATOR_SLUG
+    from swarm_tui.sweep.agent_context import integrator_of
 
     agent = integrator_of(sweep.spec)
     is_test = any(record.test.endswith(f"::{target}") for record in sweep.state.tests())
@@ -65,13 +65,15 @@ def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
         return None
     started_at = sweep.state.integration.started_at
     if started_at is None:
-        raise UsageError(f"{sweep.folder.name} has no integrator yet", "it begins when every test is done")
+        raise UsageError(
+            f"the integrator of {sweep.folder.name} is not running yet", "try again when all tests are done"
+        )
     return TestRecord(test="the integrator", agent=agent, launched_at=started_at)
 
 
 async def _attach(attacher: Attacher, folder: SweepFolder, record: TestRecord, *, is_started: bool) -> int:
     if record.launched_at is None and not record.agent_id:
-        raise UsageError(f"{plain(record.test, 80)} has no agent yet", f"it is {record.state.value}")
+        raise UsageError(f"no agent for {plain(record.test, 80)} yet: the test is {record.state.value}")
     approach = await attacher.examine(record.agent)
     if not approach.is_there and not is_started:
         _show_last_screen(folder, record)
@@ -79,9 +81,9 @@ async def _attach(attacher: Attacher, folder: SweepFolder, record: TestRecord, *
             return 1
         is_started = True
     prepared = await attacher.prepare(approach, is_started=is_started)
-    print(f"attaching to {approach.agent}: {approach.way_back} brings you back", file=sys.stderr)
+    print(f"attaching to {approach.agent}; to detach: {approach.way_back}", file=sys.stderr)
     if approach.is_ended:
-        print("its program has ended; this is what it left", file=sys.stderr)
+        print("the agent's program has exited; this is its last screen", file=sys.stderr)
     if prepared.warning:
         print(f"note: {prepared.warning}", file=sys.stderr)
     try:
@@ -98,13 +100,13 @@ def _show_last_screen(folder: SweepFolder, record: TestRecord) -> None:
     except (OSError, ValueError):
         return
     lines = [line for line in plain_lines(screen).rstrip().split("\n")][-LAST_LINES:]
-    print("its last screen:", *(f"  {line}" for line in lines), sep="\n", file=sys.stderr)
+    print("last screen:", *(f"  {line}" for line in lines), sep="\n", file=sys.stderr)
 
 
-def _confirm_start(approach: Approach, record: TestRecord) -> bool:
+def _confirm_start(approach: AttachPlan, record: TestRecord) -> bool:
     print(
-        f"{approach.agent} is stopped. Attaching starts its command again, from the beginning"
-        + ("; the harvested result stays as it is." if record.is_finished else "."),
+        f"{approach.agent} is stopped. Attaching runs its command again from the beginning."
+        + (" The pulled result does not change." if record.is_finished else ""),
         file=sys.stderr,
     )
     print("start it? [y/n] ", end="", file=sys.stderr, flush=True)
@@ -112,16 +114,16 @@ def _confirm_start(approach: Approach, record: TestRecord) -> bool:
 
 
 async def _print_state(attacher: Attacher, agent: str) -> None:
-    """Print what the agent does now: it may have ended while the terminal was attached."""
+    """Print the state of the agent: it may have exited while the terminal was attached."""
     try:
         approach = await attacher.examine(agent)
     except SwarmError as error:
         print(f"{agent}: {error}", file=sys.stderr)
         return
     state = (
-        "works on"
+        "is running"
         if approach.is_there and not approach.is_ended
-        else "has ended"
+        else "has exited"
         if approach.is_there
         else "is stopped"
     )

@@ -1,4 +1,4 @@
-"""`swarm-tui compare`: what is different in the later of two sweeps."""
+"""`swarm-tui compare`: print the differences between two sweeps."""
 
 from __future__ import annotations
 
@@ -7,34 +7,31 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm_tui.cli.sweeps import add_repository_option
-
 if TYPE_CHECKING:
+    from swarm_tui.journal.compare import ComparedTest, SweepComparison, SweepTotals
     from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.model.comparison import Comparison, FoundTest, SweepTotals
     from swarm_tui.model.shapes import ShownComparison, ShownFound, ShownTotals
 
 DESCRIPTION = """\
-Shows what is different in the later of two sweeps: tests that it found green, red or flaky and the earlier one did
-not, tests that are new or gone, fixes that were kept and are broken again, and what both took and cost. How a sweep
-finds a test is known from its runs before any agent was launched, else from the first try of its agent."""
+Compare two sweeps: tests that became green, red or flaky, new and removed tests, kept fixes whose tests fail again,
+and the time and cost of both. The state of a test at the start of a sweep comes from the baseline, or from the first
+try of its agent."""
 EXAMPLES = """\
-  swarm-tui compare                    the newest sweep with the one before it
-  swarm-tui compare 20261117           the newest with this one
+  swarm-tui compare                    compare the newest sweep with the one before it
+  swarm-tui compare 20261117           compare the newest sweep with this one
   swarm-tui compare 20261117 20261118 --json"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", nargs="?", metavar="EARLIER", help="an id, the beginning of one, or a folder")
-    parser.add_argument("after", nargs="?", metavar="LATER", help="the newest sweep unless given")
+    parser.add_argument("after", nargs="?", metavar="LATER", help="the same (default: the newest sweep)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.insight.compare import comparison_lines
+    from swarm_tui.journal.compare import comparison_lines
 
-    before, after = _chosen(arguments.before, arguments.after, arguments.repository)
+    before, after = _chosen(arguments.before, arguments.after)
     comparison = compare_folders(before, after)
     if arguments.json:
         print(json.dumps(_shown(comparison), indent=1))
@@ -43,36 +40,38 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(before: str | None, after: str | None, repository: Path | None) -> tuple[SweepFolder, SweepFolder]:
+def _chosen(before: str | None, after: str | None) -> tuple[SweepFolder, SweepFolder]:
     from swarm_tui.cli.sweeps import chosen_sweep, repository_root
     from swarm_tui.errors import UsageError
     from swarm_tui.journal.folder import list_sweeps
 
-    later = chosen_sweep(after, Path.cwd(), repository)
+    later = chosen_sweep(after, Path.cwd())
     if before is not None:
-        earlier = chosen_sweep(before, Path.cwd(), repository)
+        earlier = chosen_sweep(before, Path.cwd())
     else:
         sweeps = list_sweeps(repository_root(Path.cwd()))
         if len(sweeps) < 2:
-            raise UsageError("there is only one sweep here", "`swarm-tui compare EARLIER LATER` takes folders, too")
+            raise UsageError(
+                "only one sweep in this repository", "name two, or two folders: `swarm-tui compare EARLIER LATER`"
+            )
         earlier = sweeps[-2]
     if earlier.root.resolve() == later.root.resolve():
-        raise UsageError(f"{later.name} cannot be compared with itself", "`swarm-tui list` shows the others")
+        raise UsageError(f"cannot compare {later.name} with itself", "run `swarm-tui list` to list the sweeps")
     return earlier, later
 
 
-def compare_folders(before: SweepFolder, after: SweepFolder) -> Comparison:
+def compare_folders(before: SweepFolder, after: SweepFolder) -> SweepComparison:
     """Compare the sweeps in two folders."""
     from swarm_tui.cli.sweeps import opened_with_progress
-    from swarm_tui.insight.compare import compare_sweeps
-    from swarm_tui.triage.kept import kept_fixes
+    from swarm_tui.journal.compare import compare_sweeps
+    from swarm_tui.review.kept import kept_fixes
 
     first, second = opened_with_progress(before).state, opened_with_progress(after).state
     kept, kept_after = kept_fixes(before, first), kept_fixes(after, second)
     return compare_sweeps((before.name, first), (after.name, second), kept, len(kept_after))
 
 
-def _shown(comparison: Comparison) -> ShownComparison:
+def _shown(comparison: SweepComparison) -> ShownComparison:
     return {
         "before": _shown_totals(comparison.before),
         "after": _shown_totals(comparison.after),
@@ -92,7 +91,7 @@ def _shown(comparison: Comparison) -> ShownComparison:
     }
 
 
-def _shown_test(found: FoundTest) -> ShownFound:
+def _shown_test(found: ComparedTest) -> ShownFound:
     return {"test": found.test, "before": found.before or None, "after": found.after or None}
 
 

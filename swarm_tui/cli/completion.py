@@ -1,4 +1,4 @@
-"""`swarm-tui completion`: completes commands, options and sweep ids in bash, zsh and fish."""
+"""`swarm-tui completion`: complete commands, options and sweep ids in bash, zsh and fish."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import importlib
 from pathlib import Path
 from typing import Final, cast
 
-from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
-from swarm_tui.cli.main import CommandModule, build_parser, subcommands
+from swarm_tui.cli.main import COMMAND_BY_NAME, COMMANDS, CommandModule, build_parser, subcommands
 
 DESCRIPTION = "Print the completion script of a shell."
 EXAMPLES = """\
@@ -46,15 +45,15 @@ SWEEP_METAVAR: Final = "SWEEP"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=[*SCRIPTS, "words"], help="the shell; `words` is what the scripts call")
+    parser.add_argument("shell", choices=[*SCRIPTS, "words"], help="the shell (`words` is for the scripts)")
     typed = parser.add_argument("typed", nargs=argparse.REMAINDER, default=[], help=argparse.SUPPRESS)
-    # Else argparse would report it as missing when it is empty.
+    # By default, argparse reports an empty remainder as missing.
     typed.required = False
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.shell == "words":
-        # Some versions of argparse keep the first --; a last one may be the word that is being typed.
+        # Some versions of argparse keep the first --; a later one may be the word to complete.
         typed = arguments.typed[1:] if arguments.typed[:1] == ["--"] else arguments.typed
         print("\n".join(completions(typed or [""], Path.cwd())))
     else:
@@ -92,7 +91,7 @@ def completions(typed: list[str], folder: Path) -> list[str]:
 
 
 def _sweeps(folder: Path) -> list[str]:
-    # Only folder names are read: importing the models would delay every Tab.
+    # Reads only folder names: importing the models would delay each Tab.
     for place in (folder, *folder.parents):
         runs = place / ".swarm" / "runs"
         if runs.is_dir():

@@ -1,4 +1,4 @@
-"""`swarm-tui demo`: a whole sweep on a sample project, in two minutes, without a model."""
+"""`swarm-tui demo`: run a sweep on a sample project, in two minutes, without a model."""
 
 from __future__ import annotations
 
@@ -16,30 +16,34 @@ if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
 
 DESCRIPTION = """\
-Shows a whole sweep on a small project: larder, a program with real faults, a tutorial and tests for it. The agents play
-recorded work, so there is no model and there are no costs; all else is real: mngr, tmux, git and pytest. They live in a
-home and a tmux server of their own; your mngr, tmux and git settings are left alone. Claude does not play in it:
-without a key it would need a model of ours. With one, `swarm-tui run --only red` in the sample project is its sweep."""
+Run a sweep on larder, a small sample project with real bugs, a tutorial and tests. The agents play recorded
+work, without a model and without cost. mngr, tmux, git and pytest are real. The demo has a separate home and tmux
+server and does not use your mngr, tmux and git settings. To let Claude work on
+larder, use `swarm-tui run --only red` in it."""
 EXAMPLES = """\
-  swarm-tui demo                       the room on it; `?` shows the keys, `w` goes to who wants you
-  swarm-tui demo ~/larder              keep the sample project there
-  swarm-tui demo --headless --json     without the room, and the end state as JSON
-Exit codes: 0 the sweep came to its end (with blocked and failed tests: they belong to it), 1 it did not, 2 misuse."""
+  swarm-tui demo                       open the room; press `?` for the keys, `w` for what needs you
+  swarm-tui demo ~/larder              keep the sample project in this folder
+  swarm-tui demo --headless --json     do not open the room; print the final state as JSON
+Exit codes: 0 the sweep finished (some tests are blocked or fail by design), 1 it did not, 2 usage error."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where (default: a temporary folder)")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, metavar="FOLDER", help="create the project here (default: a temporary folder)"
+    )
     add_option(parser, "slots", default=6)
     add_option(parser, "speed")
-    parser.add_argument("--headless", action="store_true", help="progress on stderr instead of the room")
-    parser.add_argument("--json", action="store_true", help="without the room: the end state as JSON on stdout")
+    parser.add_argument("--headless", action="store_true", help="print progress on stderr instead of opening the room")
+    parser.add_argument(
+        "--json", action="store_true", help="do not open the room; print the final state as JSON on stdout"
+    )
     add_mngr_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.open import has_terminal, show_room
-    from swarm_tui.cli.patience import Patience
     from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, print_progress
+    from swarm_tui.cli.wait_bar import WaitBar
     from swarm_tui.demo.sweep import DemoOptions, begin_demo
 
     has_room = has_terminal() and not arguments.headless and not arguments.json
@@ -50,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         answers_itself=not has_room,
         mngr=arguments.mngr,
     )
-    patience = Patience()
+    patience = WaitBar()
     folder = patience.wait(begin_demo(options, patience.say))
     if has_room:
         show_room(folder)
@@ -77,15 +81,15 @@ def _closing_message(folder: SweepFolder) -> str:
     in_folder, program = f"cd {shlex.quote(spec.repository)}", _program()
     lines = ["", f"The sample project is in {spec.repository}"]
     if opened.has_running_engine and not opened.state.is_over:
-        lines.append("The sweep goes on without the room.")
+        lines.append("The sweep keeps running without the room.")
     elif integration.branch:
         lines.append(f"The integrated branch is {integration.branch} ({plain(integration.detail)})")
         lines += ["", f"  {in_folder} && git log --oneline {spec.base_name}..{integration.branch}"]
     elif integration.detail:
         lines.append(plain(integration.detail))
     commands = {
-        "fixes": "keep or revert each fix",
-        "": "the room, once more",
+        "fixes": "review the fixes",
+        "": "open the room again",
         "clean": "remove its agents, mngr home and tmux server",
     }
     lines += [f"  {in_folder} && {f'{program} {name}':<{len(program) + 7}}   {does}" for name, does in commands.items()]

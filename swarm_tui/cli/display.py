@@ -1,4 +1,4 @@
-"""Shows the progress of a sweep on stderr: a bar split by state on a terminal, else one plain line for each event."""
+"""Print the progress of a sweep on stderr: on a terminal a bar of states, otherwise one line per event."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
+from swarm_tui.model.api_errors import dial_words
 from swarm_tui.model.formatting import clock
-from swarm_tui.model.states import ALONG_BAR
+from swarm_tui.model.results import ALONG_BAR
 from swarm_tui.model.text import plain
-from swarm_tui.model.trouble import dial_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
     from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.model.state import LogLine
+    from swarm_tui.journal.record import LogLine
 
 _STYLES: Final = {
     "clean": "green",
@@ -41,14 +41,14 @@ _BAR_WIDTH: Final = 60
 
 
 class Display(Protocol):
-    """Shows the present state of a sweep each time `show` is called."""
+    """Shows the current state of a sweep."""
 
     def show(self, opened: OpenedSweep) -> None: ...
 
 
 @contextmanager
 def display_for(last_shown: LogLine | None = None) -> Iterator[Display]:
-    """Return a bar on a terminal, else plain lines; log lines up to `last_shown` are not printed again."""
+    """Yield a bar on a terminal, otherwise plain lines; log lines up to `last_shown` are not printed again."""
     if not sys.stderr.isatty():
         yield PlainDisplay(last_shown)
         return
@@ -60,13 +60,13 @@ def display_for(last_shown: LogLine | None = None) -> Iterator[Display]:
 
 
 class NewLogLines:
-    """Returns each line of a log once. Lines are compared by identity: times may repeat after a clock was set back."""
+    """Returns each line of a log once. Lines are compared by identity, because times can repeat."""
 
     def __init__(self, last_shown: LogLine | None) -> None:
         self._last_shown = last_shown
 
     def read(self, log: deque[LogLine]) -> list[LogLine]:
-        """Return the lines after the last one read, or all lines if the log no longer has that one."""
+        """Return the lines after the last one read, or all lines if that one is no longer in the log."""
         new: list[LogLine] = []
         for line in reversed(log):
             if line is self._last_shown:
@@ -78,7 +78,7 @@ class NewLogLines:
 
 
 class PlainDisplay:
-    """Prints one line for each line of the log, for files and pipes."""
+    """Prints the lines of the log, for files and pipes."""
 
     def __init__(self, last_shown: LogLine | None = None) -> None:
         self._new_lines = NewLogLines(last_shown)
@@ -95,7 +95,7 @@ def log_text(line: LogLine) -> str:
 
 
 class BarDisplay:
-    """Redraws a bar, the counts, the slots and a forecast in place; warnings and errors are printed above it."""
+    """Redraws a bar, counts, slots and a forecast in place, and prints warnings and errors above."""
 
     def __init__(self, live: Live, last_shown: LogLine | None = None) -> None:
         self._live = live
@@ -114,8 +114,8 @@ class BarDisplay:
 def _render(opened: OpenedSweep) -> RenderableType:
     from rich.text import Text
 
-    from swarm_tui.insight.forecast import seconds_to_end_of_sweep
     from swarm_tui.journal.progress_file import integration_progress
+    from swarm_tui.money.forecast import seconds_to_end_of_sweep
 
     state = opened.state
     now = time.time()

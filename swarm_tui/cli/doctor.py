@@ -1,4 +1,4 @@
-"""`swarm-tui doctor`: what this machine has, what is needed, and how to get the difference."""
+"""`swarm-tui doctor`: check this machine for missing or outdated programs."""
 
 from __future__ import annotations
 
@@ -10,54 +10,58 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from swarm_tui.doctor.check import Check
+    from swarm_tui.doctor.checks import Check
     from swarm_tui.model.shapes import ShownCheck, ShownChecks
 
 MIN_COLUMNS: Final = 60
 
 DESCRIPTION = """\
-Look at everything swarm-tui needs: Python, git, tmux, ps, mngr and its plugins, the terminal.
-Each line says what was found and, when that is not enough, how to get it.
+Check the requirements of swarm-tui: Python, git, tmux, ps, mngr and its plugins, the terminal.
+Each line shows the version found and, if that is missing or too old, how to install it.
 
-With --fix mngr is put into an environment of its own, made with any Python 3.12 or newer of this machine.
-Your own environments are never touched.
+With --fix, swarm-tui installs mngr into a private environment, with a Python 3.12 or newer of this machine.
+Your other environments do not change.
 
-exit codes: 0 all is well, 1 something is missing"""
+exit codes: 0 nothing is missing, 1 something is missing"""
 
 EXAMPLES = """\
-  swarm-tui doctor                                 look
-  swarm-tui doctor --fix                           look, and put mngr in place when it is missing
-  swarm-tui doctor --agent claude                  also what Claude agents need
-  swarm-tui doctor --fix --provider modal          also what agents on Modal need
-  swarm-tui doctor --host box1 --host box2         also what agents on these machines need
+  swarm-tui doctor                                 check this machine
+  swarm-tui doctor --fix                           install mngr if it is missing
+  swarm-tui doctor --agent claude                  also check the requirements of Claude agents
+  swarm-tui doctor --fix --provider modal          also check the requirements of agents on Modal
+  swarm-tui doctor --host box1 --host box2         also check these hosts
   swarm-tui doctor --json | jq '.checks[] | select(.ok | not)'
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fix", action="store_true", help="put mngr into an environment of its own when it is missing")
-    parser.add_argument("--json", action="store_true", help="print the findings as one JSON object")
-    parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
-    parser.add_argument("--agent", metavar="TYPE", help="the type of agent that is to run, such as claude")
-    parser.add_argument("--provider", metavar="NAME", default="local", help="where agents are to run (default: local)")
+    parser.add_argument("--fix", action="store_true", help="install mngr into a private environment if it is missing")
+    parser.add_argument("--json", action="store_true", help="print the checks as JSON")
     parser.add_argument(
-        "--host", action="append", default=[], metavar="HOST", help="a machine that mngr knows (`swarm-tui hosts list`)"
+        "--mngr", metavar="PATH", help="use this mngr (default: SWARM_MNGR, then PATH, then the private one)"
+    )
+    parser.add_argument("--agent", metavar="TYPE", help="also check this agent type, such as claude")
+    parser.add_argument(
+        "--provider", metavar="NAME", default="local", help="also check this mngr provider (default: local)"
+    )
+    parser.add_argument(
+        "--host", action="append", default=[], metavar="HOST", help="also check this host (`swarm-tui hosts list`)"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Examine this machine; with --fix, install what is missing first."""
-    from swarm_tui.cli.patience import Patience
+    """Check this machine; with --fix, first install what is missing."""
+    from swarm_tui.cli.wait_bar import WaitBar
     from swarm_tui.doctor.checks import Requirements, current_machine, install_missing, run_checks
 
     hosts = tuple(arguments.host)
     requirements = Requirements(arguments.mngr, arguments.agent, arguments.provider, hosts)
-    machine, patience = current_machine(), Patience()
+    machine, patience = current_machine(), WaitBar()
 
     async def examine() -> list[Check]:
         if arguments.fix:
             await install_missing(requirements, machine, patience.say)
-            patience.say("looking at this machine")
+            patience.say("checking this machine")
         return await run_checks(requirements, machine)
 
     checks = patience.wait(examine())
@@ -65,19 +69,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def print_checks(checks: Sequence[Check], *, is_json: bool) -> int:
-    """Print findings and return the exit code."""
+    """Print the checks and return the exit code."""
     is_well = all(check.ok for check in checks)
     if is_json:
         shown: ShownChecks = {"ok": is_well, "checks": [_as_json(check) for check in checks]}
         print(json.dumps(shown, indent=2))
     else:
         print(checks_as_text(checks))
-        print("all is well" if is_well else "something is missing: see the lines marked with ✗")
+        print("nothing is missing" if is_well else "something is missing: see the lines with ✗")
     return 0 if is_well else 1
 
 
 def checks_as_text(checks: Sequence[Check]) -> str:
-    """Return findings as lines that fit the terminal."""
+    """Return the checks as text that fits the terminal."""
     width = max((len(check.name) for check in checks), default=0)
     return "\n".join(_as_text(check, width) for check in checks)
 
@@ -87,7 +91,7 @@ def _as_json(check: Check) -> ShownCheck:
 
 
 def _as_text(check: Check, width: int) -> str:
-    """Return a finding as lines that fit the terminal: what was found and, unless that suffices, what is needed."""
+    """Return a check as text that fits the terminal."""
     mark = "✗" if not check.ok else "!" if check.fix else "✓"
     margin = " " * (width + 4)
     columns = max(MIN_COLUMNS, shutil.get_terminal_size().columns)

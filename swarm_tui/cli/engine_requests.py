@@ -1,4 +1,4 @@
-"""Sends a request to the running engine of a sweep and waits for its answer."""
+"""Send requests to the engine of a sweep and wait for the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from swarm_tui.errors import NoEngine, SwarmError
 
 if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.model.requests import RequestDetails, RequestKind
+    from swarm_tui.journal.requests import RequestDetails, RequestKind
 
 ANSWER_DEADLINE: Final = 60.0
 END_DEADLINE: Final = 600.0
@@ -26,21 +26,19 @@ def send_request(
     begin_again: Callable[[], object] | None = None,
     **details: Unpack[RequestDetails],
 ) -> str:
-    """Append a request, wait until it is carried out, and return the detail of the answer; else raise SwarmError.
+    """Send a request, wait for its result, and return the detail; raise SwarmError if it was refused or failed.
 
-    An engine that ends before it has answered is begun again, once, by `begin_again`: the next one answers.
+    If the engine exits before it answers, `begin_again` starts a new one, once.
     """
     from swarm_tui.journal.requests import append_request
 
     name = opened.folder.name
-    if opened.spec.why_not_continued:
-        raise NoEngine(f"{name} has no engine", opened.spec.why_not_continued)
     if not opened.has_running_engine:
         if opened.state.ended_why == "finished":
-            hint = f"it is finished; `swarm-tui run --only-failed-of {name}` begins a sweep of what is still red"
+            hint = f"the sweep is finished; for a new sweep of its failures: `swarm-tui run --only-failed-of {name}`"
         else:
-            hint = f"`swarm-tui resume {name}` takes it up again"
-        raise NoEngine(f"no engine works on {name}", hint)
+            hint = f"resume the sweep: `swarm-tui resume {name}`"
+        raise NoEngine(f"no engine is running for {name}", hint)
     request = append_request(opened.folder, kind, **details)
     asked = time.monotonic()
     while time.monotonic() - asked < ANSWER_DEADLINE:
@@ -48,25 +46,24 @@ def send_request(
         opened.read_new_events()
         answer = opened.state.answers.get(request.id)
         if answer is not None and not answer.is_done:
-            raise SwarmError(answer.detail or "the engine could not do it")
+            raise SwarmError(answer.detail or "the engine refused the request")
         if answer is not None:
             return answer.detail
         if not is_running:
             if begin_again is None:
-                raise SwarmError("the engine ended before it answered")
+                raise SwarmError("the engine exited before it answered")
             begin_again()
             begin_again = None
         if time.monotonic() - asked > SILENCE:
             _check_not_stopped(opened)
         time.sleep(_INTERVAL)
-    raise SwarmError("the engine has not answered yet", "it will, when it is not busy any more")
+    raise SwarmError(
+        f"no answer from the engine within {ANSWER_DEADLINE:g} s", "it may be busy: the request stays in its queue"
+    )
 
 
 def wait_for_release(opened: OpenedSweep, pause: Callable[[float], object] = time.sleep) -> None:
-    """Wait while the engine of a sweep that is over lets go of it, which it does a moment after its last event.
-
-    Whoever is told that a sweep is done may begin the next thing at once.
-    """
+    """Wait until the engine of a finished sweep releases its lock, which happens shortly after its last event."""
     deadline = time.monotonic() + RELEASE_DEADLINE
     while opened.state.is_over and opened.has_running_engine and time.monotonic() < deadline:
         pause(_INTERVAL)
@@ -74,15 +71,17 @@ def wait_for_release(opened: OpenedSweep, pause: Callable[[float], object] = tim
 
 
 def wait_for_end(opened: OpenedSweep) -> None:
-    """Wait until no engine works on the sweep any more."""
+    """Wait until the engine has exited."""
     deadline = time.monotonic() + END_DEADLINE
     while opened.has_running_engine:
         if time.monotonic() > deadline:
-            raise SwarmError("the engine has not ended yet", "`swarm-tui status` shows what it waits for")
+            raise SwarmError(
+                f"the engine is still running after {END_DEADLINE:g} s", "run `swarm-tui status` to see why"
+            )
         _check_not_stopped(opened)
         time.sleep(_INTERVAL)
 
 
 def _check_not_stopped(opened: OpenedSweep) -> None:
     if why := opened.why_engine_is_silent:
-        raise SwarmError(why, "what was asked is done then")
+        raise SwarmError(why, "the request is carried out when the engine continues")

@@ -1,4 +1,4 @@
-"""`swarm-tui events`: the events of a sweep, for scripts and for people with a pipe."""
+"""`swarm-tui events`: print the events of a sweep."""
 
 from __future__ import annotations
 
@@ -18,48 +18,46 @@ if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.model.events import Event
 
-DESCRIPTION = """Prints what has happened in a sweep, one line each: what the log in the room shows, or with --json
-every event of the journal. With --follow also what happens from now on, until the sweep is finished: where an engine
-was stopped, or has died, and the sweep is resumed, the stream goes on."""
+DESCRIPTION = """Print the log of a sweep, one line per event, or with --json all events of the journal. With --follow,
+continue until the sweep is finished, even if its engine is stopped and the sweep is resumed."""
 EXAMPLES = """\
-  swarm-tui events                                  the log of the newest sweep here
-  swarm-tui events --follow --json | jq .type       every event as it happens
-  swarm-tui events --json --after 1200              those after the event with this `seq`
-Exit codes: 0 well, 2 misuse."""
+  swarm-tui events                                  print the log of the newest sweep
+  swarm-tui events --follow --json | jq .type       print events as they happen
+  swarm-tui events --json --after 1200              print the events after the one with `seq` 1200
+Exit codes: 0 success, 2 usage error."""
 
 _INTERVAL: Final = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
-    parser.add_argument("--follow", action="store_true", help="go on until the sweep is finished")
-    parser.add_argument("--json", action="store_true", help="every event, as one JSON object a line")
-    parser.add_argument("--after", type=int, default=0, metavar="SEQ", help="only later events than this one")
+    parser.add_argument("--follow", action="store_true", help="continue until the sweep is finished")
+    parser.add_argument("--json", action="store_true", help="print all events, one JSON object per line")
+    parser.add_argument("--after", type=int, default=0, metavar="SEQ", help="print only the events after this one")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep, following
+    from swarm_tui.cli.sweeps import chosen_sweep
 
     folder = chosen_sweep(arguments.sweep, Path.cwd())
-    # Refused here, and not after some lines.
+    # Fail before any output.
     folder.read_spec()
     stream = EventStream(folder, arguments.after, is_followed=arguments.follow)
-    with following(arguments.sweep if arguments.follow else None, folder, is_awaited=True):
-        while True:
-            for line, event in stream.read():
-                text = json.dumps(json.loads(line)) if arguments.json else _log_text(event)
-                if text:
-                    print(text)
-            sys.stdout.flush()
-            if not stream.has_more:
-                if not arguments.follow or stream.is_finished or _is_reader_gone():
-                    return 0
-                stream.explain_silence()
-                time.sleep(_INTERVAL)
+    while True:
+        for line, event in stream.read():
+            text = json.dumps(json.loads(line)) if arguments.json else _log_text(event)
+            if text:
+                print(text)
+        sys.stdout.flush()
+        if not stream.has_more:
+            if not arguments.follow or stream.is_finished or _is_reader_gone():
+                return 0
+            stream.explain_silence()
+            time.sleep(_INTERVAL)
 
 
 class EventStream:
-    """The events of a sweep with their lines, each once, also where a resumed engine has repaired the journal."""
+    """The events of a sweep with their lines, each once, even if a resumed engine has repaired the journal."""
 
     def __init__(self, folder: SweepFolder, after: int, *, is_followed: bool = False) -> None:
         from swarm_tui.journal.follow import LineFollower
@@ -67,9 +65,9 @@ class EventStream:
 
         self.has_more = True
         self.is_finished = False
-        """Whether the last engine has finished the sweep."""
+        """Whether the sweep is finished."""
         self._folder = folder
-        # Whoever follows has to know from the beginning whether the last engine is at its end.
+        # With --follow, read all events: an early one may show that the sweep is finished.
         self._lines = LineFollower(
             folder.events, offset_behind(folder.events, after) if after and not is_followed else 0
         )
@@ -78,7 +76,7 @@ class EventStream:
         self._is_explained = False
 
     def read(self) -> Iterator[tuple[bytes, Event]]:
-        """Return some of the new events; lines that are none are passed over."""
+        """Return some of the new events; skip lines that are not valid events."""
         from swarm_tui.model.events import EngineEnded, EngineStarted, parse_event
 
         lines, _ = self._lines.read(1 << 22)
@@ -97,7 +95,7 @@ class EventStream:
                 yield line, event
 
     def explain_silence(self) -> None:
-        """Say once that nothing comes, when no engine works on the sweep."""
+        """Print once that no engine is running, so that no events arrive."""
         from swarm_tui.journal.append import engine_process_id
 
         now = time.monotonic()
@@ -106,7 +104,7 @@ class EventStream:
         elif now - self._working_at > RELEASE_TIME and not self._is_explained:
             self._is_explained = True
             name = self._folder.name
-            print_progress(f"no engine works on {name}: `swarm-tui resume {name}` takes it up again; ctrl+c leaves")
+            print_progress(f"no engine is running; to resume: `swarm-tui resume {name}`, to quit: ctrl+c")
 
 
 def _log_text(event: Event) -> str:
@@ -118,7 +116,7 @@ def _log_text(event: Event) -> str:
 
 
 def _is_reader_gone() -> bool:
-    """Return whether nobody reads our output any more, which a write would find out only with the next event."""
+    """Return whether the reader of stdout has gone, which a write would report only at the next event."""
     poll = select.poll()
     poll.register(sys.stdout.fileno(), select.POLLERR)
     return any(happened & select.POLLERR for _, happened in poll.poll(0))

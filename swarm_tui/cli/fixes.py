@@ -1,82 +1,87 @@
-"""`swarm-tui fixes`: the fixes of a sweep or a branch, the effect of reverting some of them, and applying that plan."""
+"""`swarm-tui fixes`: list the fixes of a sweep or a branch, preview reverts, and apply the plan."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swarm_tui.cli import fixes_hand_over
+from swarm_tui.cli.fixes_actions import add_hand_over_arguments, hand_over, is_asked
 from swarm_tui.cli.open import has_terminal
-from swarm_tui.cli.sweeps import add_repository_option, chosen_sweep
-from swarm_tui.errors import UsageError
+from swarm_tui.cli.sweeps import chosen_sweep
+from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.model.fixes import Fix, Preview
-    from swarm_tui.model.verdicts import Verdict
-    from swarm_tui.triage.review import Review
+    from swarm_tui.review.changes import Fix, Preview
+    from swarm_tui.review.review import Review
+    from swarm_tui.review.verdicts import Verdict
 
 DESCRIPTION = """\
-Opens the merge view on the fixes of a sweep, or of any linear branch: one after the other, keep or revert.
-Without a terminal, or with one of the options below, it prints what was decided and what that would give.
-The checkout, the index and all existing commits are left alone."""
+Review the fixes of a sweep, or of any linear branch: keep or revert each one.
+Without a terminal, or with one of the options below, print the verdicts and a preview of the plan.
+Your checkout, the index and existing commits do not change."""
 EXAMPLES = """\
-  swarm-tui fixes                                     the newest sweep of this repository
-  swarm-tui fixes --base main integrated              a branch that no sweep of ours made
+  swarm-tui fixes                                     review the newest sweep of this repository
+  swarm-tui fixes --base main integrated              review any branch
   swarm-tui fixes --base main integrated --revert 3,a1b2c3d --json
-                                                      would the branch build without these two?
+                                                      preview the branch without these two fixes
   swarm-tui fixes 20261118 --revert 3 --why 'too broad' --apply
-                                                      make it so, on swarm/<sweep>/reviewed
-  swarm-tui fixes --teeth                             which changed tests notice less than before?
-A fix is named by its rank or its commit; 3.2 is its second hunk (--json lists them); 0 is the commit of all test and
-doc fixes, 0.3 its third part.
---revert and --keep count for this call, over the verdicts that were given before; with --apply they are kept as
-verdicts too. Exit code 1: the plan does not build."""
+                                                      apply the plan on swarm/<sweep>/reviewed
+  swarm-tui fixes --strength                          check whether changed tests became weaker
+Name a fix by its rank or its commit. 3.2 is the second hunk of fix 3 (--json lists hunks). 0 is the commit of all test
+and doc fixes, 0.3 its third test change.
+--revert and --keep override earlier verdicts for this call; --apply also records them as verdicts.
+Exit code 1: the plan has conflicts."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", metavar="SWEEP", help="a sweep; with --base, the tip of a branch")
-    parser.add_argument("--base", metavar="REV", help="review the commits from REV to a tip (HEAD when not given)")
-    parser.add_argument("--all", action="store_true", help="every commit is a fix, not only those marked [FIX_IMPL]")
-    parser.add_argument("--revert", action="append", default=[], metavar="FIX,...", help="revert these")
-    parser.add_argument("--keep", action="append", default=[], metavar="FIX,...", help="keep these")
-    parser.add_argument("--send-back", metavar="FIX", help="send it back to its agent, which goes on; needs --why")
-    parser.add_argument("--why", default="", metavar="TEXT", help="why, for the messages of the reverts")
+    parser.add_argument("target", nargs="?", metavar="SWEEP", help="a sweep, or with --base the tip of a branch")
+    parser.add_argument("--base", metavar="REV", help="review the commits from REV to a tip (default: HEAD)")
+    parser.add_argument(
+        "--all", action="store_true", help="treat each commit as a fix, not only those marked [FIX_IMPL]"
+    )
+    parser.add_argument("--revert", action="append", default=[], metavar="FIX,...", help="revert these fixes")
+    parser.add_argument("--keep", action="append", default=[], metavar="FIX,...", help="keep these fixes")
+    parser.add_argument("--send-back", metavar="FIX", help="send a fix back to its agent for revision; requires --why")
+    parser.add_argument("--why", default="", metavar="TEXT", help="the reason, for the messages of the reverts")
     printed = parser.add_mutually_exclusive_group()
-    printed.add_argument("--list", action="store_true", help="print the list, also on a terminal")
+    printed.add_argument("--list", action="store_true", help="print the list even on a terminal")
     printed.add_argument("--json", action="store_true", help="print the fixes and the plan as JSON")
-    printed.add_argument("--diff", action="store_true", help="print what the plan as a whole does to the base")
+    printed.add_argument("--diff", action="store_true", help="print the diff from the base to the plan")
     parser.add_argument(
-        "--test", default="", metavar="COMMAND", help="what T and V run in place of pytest, in copies of the branch"
+        "--test", default="", metavar="COMMAND", help="run this command for the keys T and V, instead of pytest"
     )
     parser.add_argument(
-        "--teeth", action="store_true", help="measure whether changed tests notice less; exit code 1 when one does"
+        "--strength", action="store_true", help="check whether changed tests became weaker; exit code 1 if any did"
     )
-    fixes_hand_over.add_arguments(parser)
+    add_hand_over_arguments(parser)
     parser.add_argument(
-        "--apply", nargs="?", const="", metavar="BRANCH", help="make the plan so on a new branch (give SWEEP first)"
+        "--apply", nargs="?", const="", metavar="BRANCH", help="apply the plan on a new branch (name SWEEP first)"
     )
-    add_repository_option(parser)
-    parser.add_argument("--drop", action="store_true", help="with --apply: a clean branch, instead of reverts on top")
+    parser.add_argument(
+        "--drop", action="store_true", help="with --apply: leave the fixes out instead of adding reverts"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.drop and arguments.apply is None:
-        raise UsageError("--drop says how to apply", "give --apply too")
+        raise UsageError("--drop requires --apply", "add --apply")
     if arguments.send_back:
         return _send_back(arguments)
     if _wants_screen(arguments):
         return _show_screen(arguments)
     with _open_review(arguments) as (review, sweep):
-        if arguments.teeth:
-            from swarm_tui.cli.fixes_teeth import print_teeth
+        if arguments.strength:
+            from swarm_tui.cli.fixes_actions import print_teeth
 
             return print_teeth(review, _find_folder(arguments) if sweep else None, is_json=arguments.json)
         review.load_parts()
@@ -90,19 +95,21 @@ def run(arguments: argparse.Namespace) -> int:
         reverted = [commit for commit, verdict in verdicts.items() if verdict == "revert"]
         preview = review.preview_of([*reverted, *(fix.id for fix in review.taken)])
         if not review.fixes:
-            print("note: no commit is marked [FIX_IMPL]; --all makes every commit a fix", file=sys.stderr)
+            print("note: no commit is marked [FIX_IMPL]; to review all commits, add --all", file=sys.stderr)
         elif unlisted := review.branch.unlisted:
             commits = f"{unlisted} of {counted(len(review.branch.commits), 'commit')} not listed"
-            print(f"note: {commits}, for want of [FIX_IMPL]; --all makes every commit a fix", file=sys.stderr)
+            print(f"note: {commits}, they are not marked [FIX_IMPL]; to list all, add --all", file=sys.stderr)
         for doubt in review.branch.doubts:
             print(f"note: {doubt}", file=sys.stderr)
         for risk in review.branch.risk_lines:
-            print(f"look: {risk}", file=sys.stderr)
+            print(f"warning: {risk}", file=sys.stderr)
         if review.store.damaged:
-            print(f"note: {review.store.damaged} broken lines in {review.store.folder.verdicts}", file=sys.stderr)
-        if fixes_hand_over.is_asked(arguments):
+            print(f"note: {review.store.damaged} damaged lines in {review.store.folder.verdicts}", file=sys.stderr)
+        if is_asked(arguments):
             base = arguments.base or _base_name(arguments)
-            return fixes_hand_over.hand_over(review, verdicts, preview, arguments, sweep, base)
+            weaker = _weakened_tests(review, arguments, sweep)
+            hand_over(review, verdicts, preview, arguments, sweep, base, weaker)
+            return 0
         result: dict[str, Any] = {}
         if arguments.apply is not None:
             result = _apply(review, sweep, arguments, chosen, preview)
@@ -111,20 +118,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _send_back(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.send_back import send_back
+    from swarm_tui.cli.fixes_actions import send_back
 
     if arguments.base is not None:
-        raise UsageError("no sweep made this branch, so nobody can be asked", "leave out --base")
+        raise UsageError(
+            "--send-back conflicts with --base: the branch has no agents", "name a sweep instead of --base"
+        )
     with _open_review(arguments) as (review, _):
         send_back(review, _find_folder(arguments), _find_fix(review, arguments.send_back), arguments.why)
     return 0
 
 
 def _wants_screen(arguments: argparse.Namespace) -> bool:
-    """Return whether to open the room: there is a terminal, and no option asks for a plan or for printed output."""
-    is_printed = (
-        arguments.list or arguments.json or arguments.diff or arguments.teeth or fixes_hand_over.is_asked(arguments)
-    )
+    """Return whether to open the room: on a terminal, without an option that prints or plans."""
+    is_printed = arguments.list or arguments.json or arguments.diff or arguments.strength or is_asked(arguments)
     is_printed = is_printed or arguments.apply is not None
     is_planned = bool(arguments.revert or arguments.keep or arguments.why)
     return has_terminal() and not is_printed and not is_planned
@@ -144,7 +151,7 @@ def _show_screen(arguments: argparse.Namespace) -> int:
         from concurrent.futures import ThreadPoolExecutor
 
         from swarm_tui.adapters.git import Repository
-        from swarm_tui.triage.review import Review
+        from swarm_tui.review.review import Review
 
         repository = Repository.open(Path.cwd())
 
@@ -154,7 +161,7 @@ def _show_screen(arguments: argparse.Namespace) -> int:
             return review
 
         with ThreadPoolExecutor(1) as beside:
-            # git reads the branch while the room's modules are imported; an error is reported on the command line.
+            # Read the branch while importing the room; an error is reported on the command line.
             opening = beside.submit(open_branch)
             from swarm_tui.room.entry import open_review
 
@@ -169,15 +176,15 @@ def _base_name(arguments: argparse.Namespace) -> str:
 
 
 def _find_folder(arguments: argparse.Namespace) -> SweepFolder:
-    return chosen_sweep(arguments.target, Path.cwd(), arguments.repository)
+    return chosen_sweep(arguments.target, Path.cwd())
 
 
 @contextmanager
 def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
-    """Yield the review that the arguments name, and the name of its sweep ("" without one)."""
+    """Yield the review and the name of its sweep ("" for a branch)."""
     from swarm_tui.adapters.git import Repository
-    from swarm_tui.triage.review import Review
-    from swarm_tui.triage.sweep_review import review_sweep
+    from swarm_tui.review.open import review_sweep
+    from swarm_tui.review.review import Review
 
     if arguments.base is not None:
         repository = Repository.open(Path.cwd())
@@ -192,8 +199,8 @@ def _open_review(arguments: argparse.Namespace) -> Iterator[tuple[Review, str]]:
 
 
 def _verdicts(review: Review, chosen: dict[str, Verdict]) -> dict[str, Verdict]:
-    """Return the verdicts on all parts, fixes and hunks, with those of this call over the given ones."""
-    from swarm_tui.model.verdicts import verdict_of_hunks
+    """Return the verdicts on all test changes, fixes and hunks; those of this call override recorded ones."""
+    from swarm_tui.review.verdicts import verdict_of_hunks
 
     found: dict[str, Verdict | None] = {part.id: review.verdict(part) for part in review.known_parts}
     for fix in review.fixes:
@@ -208,17 +215,17 @@ def _verdicts(review: Review, chosen: dict[str, Verdict]) -> dict[str, Verdict]:
 
 
 def _chosen_verdicts(review: Review, arguments: argparse.Namespace) -> dict[str, Verdict]:
-    from swarm_tui.model.verdicts import Verdict
+    from swarm_tui.review.verdicts import Verdict
 
     reverted = [_find_fix(review, name) for name in _names(arguments.revert)]
     kept = [_find_fix(review, name) for name in _names(arguments.keep)]
     for fix in kept:
         if fix in reverted:
-            raise UsageError(f"fix {fix.rank} is to be kept and reverted", "name it once")
+            raise UsageError(f"fix {fix.rank} is in both --keep and --revert", "name it once")
     chosen = {fix.id: Verdict.REVERT for fix in reverted} | {fix.id: Verdict.KEEP for fix in kept}
     row = review.branch.tests
     if row is not None and row.id in chosen:
-        # A verdict on row 0 is one on all its parts that are not named themselves.
+        # A verdict on row 0 applies to each of its test changes without its own verdict.
         chosen = {part.id: chosen[row.id] for part in review.known_parts} | chosen
         del chosen[row.id]
     return chosen
@@ -229,7 +236,7 @@ def _names(given: Iterable[str]) -> list[str]:
 
 
 def _find_fix(review: Review, name: str) -> Fix:
-    """Return the fix that a rank, such as 3 or #3, or a revision names."""
+    """Return the fix with a rank, such as 3 or #3, or a revision."""
     commit: str | None = ""
     row = review.branch.tests
     by_rank = {str(fix.rank): fix for fix in (*review.fixes, *((row,) if row is not None else ()))}
@@ -245,52 +252,71 @@ def _find_fix(review: Review, name: str) -> Fix:
     if found is not None:
         return found
     others = any(known.id == commit for known in review.branch.commits)
-    hint = "it is not marked [FIX_IMPL]: --all makes every commit a fix" if others else "`swarm-tui fixes` lists them"
-    raise UsageError(f"{plain(name, 80)} is none of the {len(review.fixes)} fixes", hint)
+    hint = "the commit is not marked [FIX_IMPL]: add --all" if others else "run `swarm-tui fixes --list`"
+    raise UsageError(f"unknown fix: {plain(name, 80)}", hint)
 
 
 def _find_hunk(review: Review, fix: Fix, number: int) -> Fix:
     hunks = review.load_hunks(fix)
     if not 1 <= number <= len(hunks):
         listed = ", ".join(f"{fix.rank}.{place} {plain(hunk.title, 60)}" for place, hunk in enumerate(hunks[:20], 1))
-        raise UsageError(f"fix {fix.rank} has {counted(len(hunks), 'hunk')}: {listed}", f"{fix.rank} is all of it")
+        problem = f"fix {fix.rank} has {counted(len(hunks), 'hunk')}, not {number}"
+        raise UsageError(problem, f"use {fix.rank} for the whole fix, or one of {listed}")
     return hunks[number - 1]
 
 
 def _apply(
     review: Review, sweep: str, arguments: argparse.Namespace, chosen: dict[str, Verdict], preview: Preview
 ) -> dict[str, Any]:
-    from swarm_tui.triage.apply import apply_proposal, checkout_hint, propose, reviewed_branch
-    from swarm_tui.triage.hunks import HUNK_PREFIX
+    from swarm_tui.review.apply import apply_plan, checkout_hint, plan_apply, reviewed_branch
+    from swarm_tui.review.hunks import HUNK_PREFIX
 
     branch = arguments.apply or reviewed_branch(review, sweep)
-    proposal = propose(review, branch, reverted=preview.chosen, is_drop=arguments.drop)
+    proposal = plan_apply(review, branch, reverted=preview.chosen, is_drop=arguments.drop)
     given = [(fix, verdict) for commit, verdict in chosen.items() if (fix := review.find(commit)) is not None]
-    # Those on hunks last: one on the whole fix would overrule them.
+    # Hunks last: a verdict on the whole fix would override them.
     given.sort(key=lambda each: each[0].id.startswith(HUNK_PREFIX))
     review.set_verdicts(
         [(fix, verdict) for fix, verdict in given if review.verdict(fix) != verdict or arguments.why], arguments.why
     )
-    applied = apply_proposal(review, proposal, sweep=sweep)
-    made = f"{applied.commits} commit{'' if applied.commits == 1 else 's'}"
-    print(f"{applied.branch} is {applied.commit[:12]}: {made} made", file=sys.stderr)
-    print(f"to get it: {checkout_hint(review.repository, applied)}", file=sys.stderr)
+    applied = apply_plan(review, proposal, sweep=sweep)
+    commits = counted(applied.commits, "new commit")
+    print(f"{applied.branch} is now {applied.commit[:12]} ({commits})", file=sys.stderr)
+    print(f"to check it out: {checkout_hint(review.repository, applied)}", file=sys.stderr)
     return {"applied": {"branch": applied.branch, "commit": applied.commit, "commits": applied.commits}}
 
 
 def _print_diff(review: Review, preview: Preview) -> None:
-    """Print the diff from the base to the plan: as plain text on a terminal, else as git wrote it, for `git apply`."""
-    from swarm_tui.triage.review_text import conflict_summary
+    """Print the diff from the base to the plan: sanitized on a terminal, otherwise as git wrote it, for `git apply`.
+
+    A diff with control characters is written only to regular files, because a pipe may lead to a terminal.
+    """
+    from swarm_tui.model.text import is_safe_to_print
+    from swarm_tui.review.shapes import conflict_summary
 
     if preview.tree is None:
         print(
-            f"the plan does not build: {conflict_summary(review.branch, preview, review.known_parts)}", file=sys.stderr
+            f"the plan has conflicts: {conflict_summary(review.branch, preview, review.known_parts)}", file=sys.stderr
         )
     elif sys.stdout.isatty():
         print("\n".join(review.net_diff(preview).lines))
     else:
+        raw = review.raw_diff_of(review.branch.base_tree, preview.tree)
+        if not is_safe_to_print(raw) and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode):
+            raise SwarmError(
+                "the diff contains control characters that can harm a terminal",
+                "write it to a file: swarm-tui fixes --diff > plan.diff",
+            )
         sys.stdout.flush()
-        sys.stdout.buffer.write(review.raw_diff_of(review.branch.base_tree, preview.tree))
+        sys.stdout.buffer.write(raw)
+
+
+def _weakened_tests(review: Review, arguments: argparse.Namespace, sweep: str) -> Mapping[str, Sequence[str]]:
+    """Return sentences on how fixes weaken, remove or rename tests, by commit."""
+    from swarm_tui.strength.review import teeth_of_review
+
+    teeth, _ = teeth_of_review(review, _find_folder(arguments) if sweep else None)
+    return teeth.sentences((*review.fixes, *review.taken))
 
 
 def _print_plan(
@@ -301,25 +327,25 @@ def _print_plan(
     sweep: str,
     result: dict[str, Any],
 ) -> None:
-    from swarm_tui.triage.plan import closing_line
-    from swarm_tui.triage.review_text import conflict_summary, review_as_json, review_as_list
+    from swarm_tui.review.ranking import read_measured_effects
+    from swarm_tui.review.shapes import conflict_summary, review_as_json, review_as_list
+    from swarm_tui.review.stack import closing_line
 
+    branch, parts = review.branch, review.known_parts
+    effects = read_measured_effects(review.outcome, branch.not_measured)
+    weaker = {} if arguments.diff else _weakened_tests(review, arguments, sweep)
     if arguments.json:
-        print(
-            json.dumps(
-                review_as_json(review.branch, verdicts, preview, review.known_parts, review.known_hunks) | result,
-                indent=2,
-            )
-        )
+        shown = review_as_json(branch, verdicts, preview, parts, review.known_hunks, effects, weaker)
+        print(json.dumps(shown | result, indent=2))
     elif arguments.diff:
         _print_diff(review, preview)
     else:
-        for row in review_as_list(review.branch, verdicts, review.known_parts, review.known_hunks):
+        for row in review_as_list(branch, verdicts, parts, review.known_hunks, effects, weaker):
             print(row)
         if not preview.is_clean:
-            print(f"the plan does not build: {conflict_summary(review.branch, preview, review.known_parts)}")
+            print(f"the plan has conflicts: {conflict_summary(branch, preview, parts)}")
         elif preview.changes_something:
-            left_out = f", {counted(len(preview.left_out), 'part')} left out" if preview.left_out else ""
-            hunks = f", {counted(len(preview.hunks), 'hunk')} of others" if preview.hunks else ""
+            left_out = f", {counted(len(preview.left_out), 'test change')} left out" if preview.left_out else ""
+            hunks = f", {counted(len(preview.hunks), 'hunk')} of other fixes" if preview.hunks else ""
             print(f"the plan is clean: {len(preview.reverted)} reverted{hunks}{left_out}, tree {preview.tree}")
         print(closing_line(verdicts, [fix.id for fix in review.fixes]))

@@ -1,4 +1,4 @@
-"""`swarm-tui hosts`: the machines that agents can run on, as mngr's own settings have them."""
+"""`swarm-tui hosts`: add, list, check and remove hosts in the settings of mngr."""
 
 from __future__ import annotations
 
@@ -10,51 +10,55 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from swarm_tui.adapters.mngr_hosts import MngrHost
+    from swarm_tui.adapters.mngr_settings import MngrHost
     from swarm_tui.model.shapes import ShownMachine
-    from swarm_tui.model.sweep import MngrSettings
+    from swarm_tui.model.spec import MngrSettings
 
 DESCRIPTION = """\
-The machines that agents can run on (`swarm-tui run --host NAME`). They are entries of mngr's own settings, one
-provider for each: `add` shows the entry, asks, writes it, and tries it; `list` shows them; `check` examines them
-as `doctor --host` does; `remove` takes an entry out again. Nothing is installed on a machine.
+Manage the hosts for agents (`swarm-tui run --host NAME`). Each host is a provider in the settings of mngr. `add` shows
+the entry, asks, writes it and tests it. `list` lists the hosts. `check` runs the checks of `doctor --host`. `remove`
+removes the entry. swarm-tui installs nothing on a host.
 
-exit codes: 0 all is well, 1 a host cannot be used, 2 misuse"""
+exit codes: 0 success, 1 a host is not usable, 2 usage error"""
 EXAMPLES = """\
-  swarm-tui hosts add me@box1                                 with the keys and names that ssh uses
+  swarm-tui hosts add me@box1                                 use the keys and names of ssh
   swarm-tui hosts add me@10.0.0.5:2222 --name box2 --key ~/.ssh/box2
   swarm-tui hosts list --json
   swarm-tui hosts check box1 --agent claude
   swarm-tui hosts remove box1"""
 
 
-_FORCE = "--force removes it all the same"
+_FORCE = "to remove the host anyway, add --force"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="add|list|check|remove", required=True)
-    add = verbs.add_parser("add", help="write a machine into mngr's settings, and try it", allow_abbrev=False)
-    add.add_argument("machine", metavar="USER@MACHINE[:PORT]", help="what is left out comes from ssh's own settings")
-    add.add_argument("--name", metavar="NAME", help="what to call it (default: made from its address)")
-    add.add_argument("--key", metavar="FILE", type=Path, help="the private key (default: the one that ssh uses)")
+    add = verbs.add_parser("add", help="add a host to the settings of mngr", allow_abbrev=False)
+    add.add_argument(
+        "machine", metavar="USER@MACHINE[:PORT]", help="the address; missing parts come from ssh's settings"
+    )
+    add.add_argument("--name", metavar="NAME", help="the name of the host (default: from its address)")
+    add.add_argument("--key", metavar="FILE", type=Path, help="the private key (default: that of ssh)")
     add.add_argument(
         "--known-hosts", metavar="FILE", type=Path, help="the file with host keys (default: ~/.ssh/known_hosts)"
     )
-    add.add_argument("--host-dir", metavar="PATH", help="mngr's folder there (default: .mngr-remote in its home)")
-    add.add_argument("--fingerprint", metavar="SHA256:...", help="trust the host key that has this fingerprint")
-    add.add_argument("--yes", action="store_true", help="do not ask; trusts no host key that is not known yet")
-    listed = verbs.add_parser("list", help="list them", allow_abbrev=False)
+    add.add_argument("--host-dir", metavar="PATH", help="mngr's folder on the host (default: ~/.mngr-remote)")
+    add.add_argument("--fingerprint", metavar="SHA256:...", help="trust the host key with this fingerprint")
+    add.add_argument("--yes", action="store_true", help="do not ask; unknown host keys are still rejected")
+    listed = verbs.add_parser("list", help="list the hosts", allow_abbrev=False)
     listed.add_argument("--json", action="store_true", help="print JSON")
-    check = verbs.add_parser("check", help="examine them", allow_abbrev=False)
-    check.add_argument("names", nargs="*", metavar="NAME", help="which (default: all)")
-    check.add_argument("--agent", metavar="TYPE", help="the type of agent that is to run there, such as claude")
+    check = verbs.add_parser("check", help="check hosts", allow_abbrev=False)
+    check.add_argument("names", nargs="*", metavar="NAME", help="the hosts (default: all)")
+    check.add_argument("--agent", metavar="TYPE", help="also check this agent type, such as claude")
     check.add_argument("--json", action="store_true", help="print JSON")
-    remove = verbs.add_parser("remove", help="take one out of mngr's settings", allow_abbrev=False)
+    remove = verbs.add_parser("remove", help="remove a host from the settings of mngr", allow_abbrev=False)
     remove.add_argument("name", metavar="NAME")
-    remove.add_argument("--force", action="store_true", help="also when agents live there, or it cannot be asked")
+    remove.add_argument("--force", action="store_true", help="remove the host even if it has agents or does not answer")
     remove.add_argument("--yes", action="store_true", help="do not ask")
     for parsed in (add, remove):
-        parsed.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
+        parsed.add_argument(
+            "--mngr", metavar="PATH", help="use this mngr (default: SWARM_MNGR, then PATH, then the private one)"
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,7 +80,7 @@ def _list(*, is_json: bool) -> int:
     if is_json:
         print(json.dumps([_as_json(host) for host in hosts], indent=1))
     elif not hosts:
-        print("mngr knows no machine yet; `swarm-tui hosts add user@machine` adds one.")
+        print("no hosts; to add one: `swarm-tui hosts add user@machine`")
     else:
         width = max(len(host.shown) for host in hosts)
         print("\n".join(f"{host.shown:{width}}  {host.target.shown}  {host.host_dir}" for host in hosts))
@@ -99,14 +103,14 @@ def _as_json(host: MngrHost) -> ShownMachine:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from swarm_tui.adapters.mngr_hosts import find_host
+    from swarm_tui.adapters.mngr_settings import find_host
     from swarm_tui.cli.doctor import print_checks
     from swarm_tui.doctor.checks import Requirements, check_hosts, current_machine
 
     known = _known_hosts()
     names = tuple(find_host(known, name).shown for name in arguments.names) or tuple(host.shown for host in known)
     if not names:
-        print("mngr knows no machine yet; `swarm-tui hosts add user@machine` adds one.")
+        print("no hosts; to add one: `swarm-tui hosts add user@machine`")
         return 0
     checks = asyncio.run(check_hosts(Requirements(agent=arguments.agent, hosts=names), current_machine()))
     return print_checks(checks, is_json=arguments.json)
@@ -114,8 +118,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 async def _remove(arguments: argparse.Namespace) -> int:
     from swarm_tui.adapters.mngr import Mngr
-    from swarm_tui.adapters.mngr_hosts import find_host, remove_entry
-    from swarm_tui.adapters.mngr_settings import mngr_environment
+    from swarm_tui.adapters.mngr_settings import find_host, mngr_environment, remove_entry
     from swarm_tui.errors import AdapterError, SwarmError, UsageError
     from swarm_tui.model.formatting import counted
 
@@ -126,8 +129,8 @@ async def _remove(arguments: argparse.Namespace) -> int:
             listed = await Mngr(settings.path, mngr_environment(settings)).list_agents(host.provider)
         except AdapterError as error:
             raise SwarmError(
-                f"nobody can say whether agents live on {host.shown}: {error.message}",
-                "--force removes it all the same",
+                f"cannot list the agents on {host.shown}: {error.message}",
+                _FORCE,
             ) from error
         here = [
             agent.name
@@ -136,20 +139,20 @@ async def _remove(arguments: argparse.Namespace) -> int:
         ]
         if here:
             raise UsageError(
-                f"{counted(len(here), 'agent')} live on {host.shown}: {', '.join(here[:5])}",
-                "`swarm-tui clean` removes those of a sweep; with --force they can no more be reached",
+                f"{host.shown} has {counted(len(here), 'agent')}: {', '.join(here[:5])}",
+                "remove them with `swarm-tui clean`; after --force you can no longer reach them",
             )
         if listed.errors:
-            raise SwarmError(f"nobody can say whether agents live on {host.shown}: {listed.errors[0].message}", _FORCE)
+            raise SwarmError(f"cannot list the agents on {host.shown}: {listed.errors[0].message}", _FORCE)
     if not arguments.yes and not confirm(f"Remove {host.shown} ({host.target.shown}) from {host.settings}?"):
-        raise SwarmError("nothing was changed", "--yes does not ask")
+        raise SwarmError("nothing was changed: not confirmed", "to skip the question, add --yes")
     remove_entry(host)
-    print(f"removed {host.shown} from {host.settings}; nothing was changed on the machine")
+    print(f"removed {host.shown} from {host.settings}; the host itself did not change")
     return 0
 
 
 def confirm(question: str) -> bool:
-    """Ask a person; without a terminal the answer is no."""
+    """Ask the user; without a terminal, return False."""
     if not sys.stdin.isatty():
         return False
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
@@ -164,7 +167,6 @@ async def _settings(mngr: str | None) -> MngrSettings:
 
 
 def _known_hosts() -> list[MngrHost]:
-    from swarm_tui.adapters.mngr_hosts import read_hosts
-    from swarm_tui.adapters.mngr_settings import current_settings
+    from swarm_tui.adapters.mngr_settings import current_settings, read_hosts
 
     return read_hosts(Path(current_settings("mngr").host_dir or ""), Path.cwd())

@@ -1,4 +1,4 @@
-"""`swarm-tui hosts add`: from `user@machine` to an entry in mngr's settings that has been tried."""
+"""`swarm-tui hosts add`: write a tested entry for `user@machine` to the settings of mngr."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.host_keys import HostKey, is_known, offered_keys, remember
 from swarm_tui.adapters.mngr import Mngr
-from swarm_tui.adapters.mngr_hosts import (
+from swarm_tui.adapters.mngr_settings import (
     MngrHost,
     add_entry,
     check_address,
     check_name,
+    current_settings,
     entry_text,
+    mngr_environment,
     name_for,
     read_hosts,
     remove_entry,
+    user_settings,
 )
-from swarm_tui.adapters.mngr_settings import current_settings, mngr_environment, user_settings
 from swarm_tui.adapters.provision import find_mngr
-from swarm_tui.adapters.ssh import SshTarget, accepted_key, parse_target
+from swarm_tui.adapters.ssh import HostKey, SshTarget, accepted_key, is_known, offered_keys, parse_target, remember
 from swarm_tui.cli.doctor import checks_as_text
 from swarm_tui.cli.hosts import confirm
-from swarm_tui.doctor.host_checks import judge_host
-from swarm_tui.doctor.host_probe import probe_host
+from swarm_tui.doctor.host_checks import judge_host, probe_host
 from swarm_tui.errors import AdapterError, SwarmError, UsageError
 
 REMOTE_FOLDER: Final = ".mngr-remote"
-# It goes through the shells of agents, and into the addresses that git pushes to.
+# Used in the shells of agents and in git URLs.
 _HOST_DIR: Final = re.compile(r"/[\w./+@-]*", re.ASCII)
 
 
 async def add_host(arguments: argparse.Namespace) -> int:
-    """Add a machine; whatever goes wrong on the way, mngr's settings are then as they were."""
+    """Add a host. If anything fails, the settings of mngr do not change."""
     target = await parse_target(arguments.machine)
     check_address(target.address)
     name = check_name(arguments.name or name_for(target.name))
     if arguments.host_dir is not None and _HOST_DIR.fullmatch(arguments.host_dir) is None:
         raise UsageError(
-            f"--host-dir {arguments.host_dir} is no whole path", "letters, digits and ./+@_- behind a / at its begin"
+            f"invalid --host-dir: {arguments.host_dir}", "use an absolute path of letters, digits and ./+@_-"
         )
     found = await find_mngr(arguments.mngr)
     settings = current_settings(found.path)
@@ -50,66 +50,68 @@ async def add_host(arguments: argparse.Namespace) -> int:
     home = Path(settings.host_dir or "")
     file = user_settings(home)
     if file is None:
-        # Any call makes mngr's home, with a profile and its settings.
+        # Any call creates mngr's home, with a profile and its settings.
         await mngr.plugins()
         file = user_settings(home)
     if file is None:
-        raise SwarmError(f"mngr has no profile in {home}", f"run `{found.path} list` once")
+        raise SwarmError(f"missing mngr profile in {home}", f"run `{found.path} list`")
     for known in read_hosts(home, Path.cwd()):
         if known.provider == name:
             raise UsageError(
-                f"there is a provider {name} already, for {known.target.shown}",
-                f"`swarm-tui hosts check {known.shown}` tries it; --name gives this one another name",
+                f"the name {name} is already used, for {known.target.shown}",
+                f"to check that host: `swarm-tui hosts check {known.shown}`; to use another name: --name NAME",
             )
     target = await _with_keys(target, arguments)
     answers = await probe_host(target, arguments.host_dir or "")
     host_dir = arguments.host_dir or f"{answers['home']}/{REMOTE_FOLDER}"
     if _HOST_DIR.fullmatch(host_dir) is None:
-        raise SwarmError(f"{host_dir} is no path that agents can be given", "name another folder by --host-dir")
+        raise SwarmError(f"unsupported characters in {host_dir}", "name another folder with --host-dir")
     host = MngrHost(name, name, target, host_dir, file)
-    print(f"This goes into {file}:\n\n{entry_text(host)}", file=sys.stderr)
-    if not arguments.yes and not confirm("Write it?"):
-        raise SwarmError("nothing was written", "--yes does not ask")
+    print(f"This entry will be added to {file}:\n\n{entry_text(host)}", file=sys.stderr)
+    if not arguments.yes and not confirm("Add it?"):
+        raise SwarmError("nothing was written: not confirmed", "to skip the question, add --yes")
     add_entry(host)
     await _try_with_mngr(mngr, host)
     checks = judge_host(host, answers, None, {})
     print(checks_as_text(checks))
-    print(f"{name} is added: `swarm-tui run --host {name}`")
+    print(f"added {name}; to use it: `swarm-tui run --host {name}`")
     return 0 if all(check.ok for check in checks) else 1
 
 
 async def _with_keys(target: SshTarget, arguments: argparse.Namespace) -> SshTarget:
-    """Return the machine with the files of the keys; its own is trusted only when it is known or a person agrees."""
+    """Return the target with its key files; an unknown host key is trusted only if the user confirms it."""
     known_hosts = (arguments.known_hosts or Path.home() / ".ssh" / "known_hosts").expanduser().absolute()
     target = replace(target, known_hosts_file=str(known_hosts))
     if arguments.key is not None:
         key = arguments.key.expanduser().absolute()
         if not key.is_file():
-            raise UsageError(f"--key {arguments.key} is no file", "name the private key, such as ~/.ssh/id_ed25519")
+            raise UsageError(
+                f"--key: file not found: {arguments.key}", "name the private key, such as ~/.ssh/id_ed25519"
+            )
         target = replace(target, key_file=str(key))
-    # Such a machine shows its keys to nobody but ssh itself, which knows them or refuses.
+    # Only ssh itself can reach these hosts to check their keys.
     if not target.is_found_by_name and not await is_known(target, known_hosts):
         await _learn_keys(target, known_hosts, arguments)
     return replace(target, key_file=target.key_file or await accepted_key(target))
 
 
 async def _learn_keys(target: SshTarget, file: Path, arguments: argparse.Namespace) -> None:
-    """Show the keys of a machine that is not known yet, and keep them when a person agrees."""
+    """Show the keys of an unknown host, and save them if the user confirms."""
     offered = await offered_keys(target)
     if arguments.fingerprint is not None:
         chosen = tuple(key for key in offered if key.fingerprint == arguments.fingerprint)
         if not chosen:
-            raise SwarmError(f"no host key of {target.shown} has that fingerprint: it has {_shown(offered)}")
+            raise SwarmError(f"no host key of {target.shown} has that fingerprint; it has {_shown(offered)}")
         remember(chosen, file)
         return
-    print(f"{target.shown} is not known in {file} yet. It shows", file=sys.stderr)
+    print(f"{target.shown} is not in {file}. Its host keys are:", file=sys.stderr)
     for key in offered:
         print(f"  {key.kind:8} {key.fingerprint}", file=sys.stderr)
-    print("Compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the machine itself.", file=sys.stderr)
-    if arguments.yes or not confirm("Is it this machine?"):
+    print("To verify, run `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on that machine.", file=sys.stderr)
+    if arguments.yes or not confirm("Trust these keys?"):
         raise SwarmError(
-            f"the host key of {target.shown} is not known, and nobody has said that it is the right one",
-            f"--fingerprint {offered[-1].fingerprint} trusts it, if that is what the machine itself has",
+            f"unknown host key of {target.shown}: not confirmed",
+            f"to trust it, add --fingerprint {offered[-1].fingerprint} after you have verified it on that machine",
         )
     remember(offered, file)
 
@@ -119,13 +121,11 @@ def _shown(keys: tuple[HostKey, ...]) -> str:
 
 
 async def _try_with_mngr(mngr: Mngr, host: MngrHost) -> None:
-    """Have mngr look for agents on the machine; if it cannot, the entry is taken out again."""
+    """Have mngr list the agents on the host; if that fails, remove the entry."""
     try:
         problems = [problem.message for problem in (await mngr.list_agents(host.provider)).errors]
     except AdapterError as error:
         problems = [error.message]
     if problems:
         remove_entry(host)
-        raise SwarmError(
-            f"ssh reaches {host.shown}, but mngr does not ({problems[0]})", "the entry was taken out again"
-        )
+        raise SwarmError(f"ssh can reach {host.shown}, but mngr cannot: {problems[0]}; the entry was removed")

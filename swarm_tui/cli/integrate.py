@@ -1,4 +1,4 @@
-"""`swarm-tui integrate`: makes the integrated branch of a sweep again, from what its agents have made so far."""
+"""`swarm-tui integrate`: create the integrated branch of a sweep again."""
 
 from __future__ import annotations
 
@@ -8,37 +8,42 @@ from typing import TYPE_CHECKING
 
 from swarm_tui.cli.progress import print_progress
 from swarm_tui.errors import SwarmError
+from swarm_tui.files import read_regular
 from swarm_tui.model.text import plain
-from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
-    from swarm_tui.journal.fold import SweepState
     from swarm_tui.journal.folder import SweepFolder
+    from swarm_tui.journal.state import SweepState
 
 DESCRIPTION = """\
-Makes the integrated branch of a sweep, swarm/SWEEP/integrated, from all that its agents have made so far: the test and
-doc fixes as one commit, then each fix of the program as its own, the most useful one first. While an engine works on
-the sweep, it is asked to do so at its end. Your checkout is left alone."""
+Make the integrated branch of a sweep, swarm/SWEEP/integrated, from the work of its agents: the test and doc fixes as
+one commit, then each fix of the program as a separate commit, the most useful first. swarm-tui runs all tests of the
+sweep on the branch and measures each fix. If the branch of a coding agent is worse than that of the built-in
+integrator, it is not used and stays as swarm/SWEEP/integrator. While an engine is running, it integrates at the end of
+the sweep. Your checkout does not change."""
 EXAMPLES = """\
-  swarm-tui integrate                       the newest sweep here
-  swarm-tui integrate 20261118 --json       what came of it, as the integrator reports it
-  swarm-tui integrate --integrator agent    let a coding agent do it; the built-in one stands by
-Exit codes: 0 the branch is there, 1 it is not (the reason is said), 2 misuse."""
+  swarm-tui integrate                       integrate the newest sweep
+  swarm-tui integrate 20261118 --json       print the integrator's report
+  swarm-tui integrate --integrator agent    use a coding agent, with the built-in integrator as fallback
+Exit codes: 0 the branch is there; 1 it is not, or tests that passed before fail on it, or it contains conflict
+markers (the reason is printed); 2 usage error."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a folder")
-    parser.add_argument("--integrator", choices=["builtin", "agent"], help="who does it (default: as the sweep says)")
-    parser.add_argument("--json", action="store_true", help="print the integrator's outcome")
+    parser.add_argument(
+        "--integrator", choices=["builtin", "agent"], help="the integrator (default: that of the sweep)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the integrator's report")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import chosen_sweep
 
     folder = chosen_sweep(arguments.sweep, Path.cwd())
-    if not folder.read_spec().why_not_continued and _is_worked_on(folder):
+    if _is_worked_on(folder):
         return _ask_engine(folder)
-    from swarm_tui.engine.integrate_again import integrate_again
+    from swarm_tui.sweep.engine import integrate_again
 
     print_progress(f"integrating sweep {folder.name}")
     state = integrate_again(folder, arguments.integrator)
@@ -46,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _is_worked_on(folder: SweepFolder) -> bool:
-    """Return whether an engine works on a sweep that could do it; one that has done its last act lets go first."""
+    """Return whether an engine is running that can integrate; wait for one that is about to exit."""
     from swarm_tui.cli.engine_requests import wait_for_release
     from swarm_tui.journal.append import engine_process_id
     from swarm_tui.journal.open import open_sweep
@@ -59,16 +64,16 @@ def _is_worked_on(folder: SweepFolder) -> bool:
 
 
 def _ask_engine(folder: SweepFolder) -> int:
-    from swarm_tui.journal.requests import append_request
-    from swarm_tui.model.requests import RequestKind
+    from swarm_tui.journal.requests import RequestKind, append_request
 
     append_request(folder, RequestKind.INTEGRATE)
-    print_progress(f"the engine of {folder.name} is asked to integrate when its last test is harvested")
+    print_progress(f"the engine of {folder.name} will integrate when its last test is pulled")
     return 0
 
 
 def _print_result(folder: SweepFolder, state: SweepState, *, is_json: bool) -> int:
-    from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
+    from swarm_tui.cli.sweep_summary import integration_lines
+    from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
 
     integration = state.integration
     if integration.state != "done":
@@ -77,4 +82,6 @@ def _print_result(folder: SweepFolder, state: SweepState, *, is_json: bool) -> i
         print(read_regular(folder.integrator / INTEGRATOR_OUTCOME_FILE).decode(), end="")
     detail = plain(integration.detail, 300)
     print_progress(f"{integration.branch}: {detail}" if integration.branch else f"no integrated branch: {detail}")
-    return 0 if integration.branch else 1
+    for line in integration_lines(integration, folder.name):
+        print_progress(line)
+    return 0 if integration.branch and not integration.problems else 1

@@ -1,4 +1,4 @@
-"""`swarm-tui list`: the sweeps of this repository."""
+"""`swarm-tui list`: list the sweeps of this repository."""
 
 from __future__ import annotations
 
@@ -8,36 +8,35 @@ import time
 from pathlib import Path
 from typing import Any
 
-from swarm_tui.cli.sweeps import add_repository_option, chosen_sweep, repository_root
-from swarm_tui.model.states import MARKS
+from swarm_tui.cli.sweeps import chosen_sweep, repository_root
+from swarm_tui.model.results import MARKS
 from swarm_tui.model.text import plain
 
-DESCRIPTION = """Lists the sweeps of this repository, the newest first; of a folder, the sweep that is in it."""
+DESCRIPTION = """List the sweeps of this repository, newest first, or the sweep in a folder."""
 EXAMPLES = """\
-  swarm-tui list          ids, states and counts
-  swarm-tui list --json   the same for a script
-  swarm-tui list FOLDER   a sweep from another machine, or a run of `mngr tmr`"""
+  swarm-tui list          list ids, states and counts
+  swarm-tui list --json   the same as JSON
+  swarm-tui list FOLDER   show a sweep from another machine"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="a sweep's folder, or one of mngr tmr")
+    parser.add_argument("folder", nargs="?", metavar="FOLDER", help="the folder of a sweep")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the sweeps; one that cannot be read is listed with the reason."""
+    """List the sweeps, unreadable ones with the reason."""
     from swarm_tui.journal.folder import list_sweeps
 
     if arguments.folder is not None:
-        folders = [chosen_sweep(arguments.folder, Path.cwd(), arguments.repository)]
+        folders = [chosen_sweep(arguments.folder, Path.cwd())]
     else:
         folders = list_sweeps(repository_root(Path.cwd()))
     rows = [_describe(folder) for folder in reversed(folders)]
     if arguments.json:
         print(json.dumps(rows, indent=1))
     elif not rows:
-        print("There is no sweep here yet; `swarm-tui run` starts one.")
+        print("no sweeps; to start one: `swarm-tui run`")
     for row in rows if not arguments.json else ():
         counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(row["counts"].items()))
         cost = f"  {row['cost']}" if row.get("cost") else ""
@@ -56,9 +55,8 @@ def _describe(folder: Any) -> dict[str, Any]:
     from swarm_tui.cli.status import cost_of, sweep_state
     from swarm_tui.cli.sweeps import opened_with_progress
     from swarm_tui.errors import SwarmError
-    from swarm_tui.insight.budget import cost_text
-    from swarm_tui.insight.host_lines import host_lines
-    from swarm_tui.journal.doubts import doubts_of
+    from swarm_tui.hosts.lines import host_lines
+    from swarm_tui.money.budget import cost_text
 
     row: dict[str, Any] = {"sweep": folder.name, "folder": str(folder.root), "title": "", "created": None, "counts": {}}
     try:
@@ -75,7 +73,7 @@ def _describe(folder: Any) -> dict[str, Any]:
         "integrated": state.integration.branch if state.integration.state == "done" else None,
         "hosts": [line.name for line in host_lines(opened.spec, state.hosts, state.tests())],
         **cost_of(opened),
-        "doubts": list(doubts_of(state)),
+        "doubts": list(opened.doubts),
         "cost": cost_text(state, is_imputed=opened.spec.is_cost_imputed),
         "counts": {mark: count for mark, count in state.counts.items() if count},
     }

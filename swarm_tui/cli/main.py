@@ -1,4 +1,4 @@
-"""Reads the command line, calls one command, and turns errors into a sentence and an exit code."""
+"""Table of commands."""
 
 from __future__ import annotations
 
@@ -9,42 +9,104 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn, Protocol, cast
+from typing import Final, NamedTuple, NoReturn, Protocol, cast
 
 from swarm_tui import __version__
-from swarm_tui.cli.called_as import as_called
-from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
 from swarm_tui.errors import SwarmError, UsageError
 
+
+class Command(NamedTuple):
+    """A command of the command line."""
+
+    name: str
+    module: str
+    summary: str
+
+
+# In the order of `swarm-tui --help`.
+COMMANDS: Final[tuple[Command, ...]] = (
+    Command("open", "swarm_tui.cli.open", "open the room on a sweep (the default command)"),
+    Command("simulate", "swarm_tui.cli.simulate", "open the room on a simulated sweep; no agent or test runs"),
+    Command("demo", "swarm_tui.cli.demo", "run a sweep on a sample project, without a model"),
+    Command("run", "swarm_tui.cli.run", "start a sweep: one agent for each test"),
+    Command("status", "swarm_tui.cli.status", "print the state of each test of a sweep"),
+    Command("events", "swarm_tui.cli.events", "print the events of a sweep as lines, for scripts"),
+    Command("wait", "swarm_tui.cli.wait", "wait until a sweep is done, asks or fails, for scripts"),
+    Command("watch", "swarm_tui.cli.watch", "show all agents of mngr, including those of no sweep"),
+    Command("list", "swarm_tui.cli.list", "list the sweeps of this repository"),
+    Command("compare", "swarm_tui.cli.compare", "compare the results of two sweeps"),
+    Command("stop", "swarm_tui.cli.stop", "stop a sweep; you can resume it"),
+    Command("resume", "swarm_tui.cli.resume", "resume a sweep after a stop, a crash or a reboot"),
+    Command("request", "swarm_tui.cli.request", "change a running sweep: slots, budget, retry, hold, message"),
+    Command("pending", "swarm_tui.cli.pending", "list everything in a sweep that needs you, most urgent first"),
+    Command("answer", "swarm_tui.cli.answer", "answer a question of an agent, or a group of questions"),
+    Command("integrate", "swarm_tui.cli.integrate", "create the integrated branch of a sweep again"),
+    Command("clean", "swarm_tui.cli.clean", "remove the agents, copies and refs of a sweep"),
+    Command("fixes", "swarm_tui.cli.fixes", "review the fixes of a sweep: keep or revert each one"),
+    Command("report", "swarm_tui.cli.report", "write the results of a sweep as static HTML"),
+    Command("attach", "swarm_tui.cli.attach", "attach this terminal to an agent"),
+    Command(
+        "record-connect", "swarm_tui.cli.record_connect", "attach to an agent and record the terminal (called by mngr)"
+    ),
+    Command("tutorial", "swarm_tui.cli.tutorial", "check that tests cite a tutorial; have agents write both"),
+    Command("doctor", "swarm_tui.cli.doctor", "check this machine for missing programs"),
+    Command("hosts", "swarm_tui.cli.hosts", "add, list, check and remove hosts for agents"),
+    Command("completion", "swarm_tui.cli.completion", "print the completion script of a shell"),
+)
+
+COMMAND_BY_NAME: Final = {command.name: command for command in COMMANDS}
+
+
+VARIABLE: Final = "SWARM_CALLED_AS"
+# Removed from the environment, so that child processes do not inherit it.
+_NAME: Final = os.environ.pop(VARIABLE, "swarm-tui")
+_COMMAND: Final = re.compile(
+    rf"swarm-tui(?=`|: | \[COMMAND| (?:COMMAND|--help|{'|'.join(command.name for command in COMMANDS)})\b)"
+)
+
+
+def as_called(text: str, name: str = _NAME) -> str:
+    """Return the text with `swarm-tui` replaced by the name that the user typed."""
+    return _COMMAND.sub(name, text)
+
+
 EXIT_INTERRUPTED = 130
-_WAYS_OUT = {
-    errno.EMFILE: ": this shell allows too few open files; `ulimit -n 1024` allows more",
-    errno.ENFILE: ": this machine allows no more open files; close programs",
-    errno.ENOLCK: ": the disk has no locks, as some network disks; use another one",
-    errno.EROFS: ": the disk can only be read; use another one",
-    errno.ENOSPC: ": the disk is full; make room and try again",
+_HINTS = {
+    errno.EMFILE: "raise the limit of open files in this shell: `ulimit -n 1024`",
+    errno.ENFILE: "close other programs: this machine has reached its limit of open files",
+    errno.ENOLCK: "use another disk: some network file systems do not support locks",
+    errno.EROFS: "use another disk: this one is mounted read-only",
+    errno.ENOSPC: "free some disk space and try again",
 }
+_RENAMED_OPTIONS = {
+    "--alike": "--pattern",
+    "--alone": "--serial",
+    "--breaker": "--hold-similar",
+    "--no-teeth": "--no-strength",
+    "--no-trial": "--no-preflight",
+    "--own-home": "--empty-home",
+    "--teeth": "--strength",
+}
+_ASCII_FALLBACK = "swarm_tui_ascii"
 
 
-_IN_ASCII = "swarm_tui_in_ascii"
-
-
-def _write_in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for signs that cannot be written: those that the room has for them with --ascii."""
-    from swarm_tui.model.states import MARKS
+def _ascii_text(error: UnicodeError) -> tuple[str, int]:
+    """Return ASCII for characters that cannot be encoded: the glyphs that the room uses with --ascii, or "?"."""
+    from swarm_tui.model.results import MARKS
 
     assert isinstance(error, UnicodeEncodeError)
-    known = {mark.glyph: mark.ascii_glyph for mark in MARKS.values()} | {"…": "..."}
-    return "".join(known.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+    ascii_of = {mark.glyph: mark.ascii_glyph for mark in MARKS.values()} | {"…": "..."}
+    return "".join(ascii_of.get(character, "?") for character in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error(_IN_ASCII, _write_in_ascii)
+codecs.register_error(_ASCII_FALLBACK, _ascii_text)
 
 
 class CommandModule(Protocol):
-    """What every module of a command offers."""
+    """The interface of each command's module."""
 
     DESCRIPTION: str
     EXAMPLES: str
@@ -55,35 +117,48 @@ class CommandModule(Protocol):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Reports errors in one sentence; argparse would print all options before it."""
+    """A parser that raises UsageError, without the usage text that argparse prints before an error."""
 
     def format_help(self) -> str:
         return as_called(super().format_help())
 
     def error(self, message: str) -> NoReturn:
-        hint = f"`{self.prog} --help` tells more"
+        renamed = self._renamed_option(message)
+        if renamed is not None:
+            raise UsageError(f"{renamed[0]} was renamed", f"use {renamed[1]}")
+        hint = f"run `{self.prog} --help`"
         if message.startswith("unrecognized") and any(action.metavar == "PYTEST_ARG" for action in self._actions):
-            hint += "; pytest's own options go after --"
+            hint += "; give options of pytest after --"
         raise UsageError(message, hint)
 
+    def _renamed_option(self, message: str) -> tuple[str, str] | None:
+        """Return the old and the new name of a renamed option in argparse's message about unrecognized arguments."""
+        if not message.startswith("unrecognized"):
+            return None
+        options = {option for parser in (self, *subcommands(self).values()) for option in parser._option_string_actions}
+        for argument in message.split():
+            old = argument.partition("=")[0]
+            if _RENAMED_OPTIONS.get(old) in options:
+                return old, _RENAMED_OPTIONS[old]
+        return None
 
-def _join_moment(words: Sequence[str]) -> list[str]:
-    """Return the words of a command with `--at -10m` as one word: alone, `-10m` would be taken for an option."""
+
+def _join_moment(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `--at -10m` as `--at=-10m`: argparse would read `-10m` as an option."""
     joined: list[str] = []
-    for word in words:
-        if joined and joined[-1] == "--at" and word[:1] == "-" and word[1:2].isdigit():
-            joined[-1] = f"--at={word}"
+    for argument in arguments:
+        if joined and joined[-1] == "--at" and argument[:1] == "-" and argument[1:2].isdigit():
+            joined[-1] = f"--at={argument}"
         else:
-            joined.append(word)
+            joined.append(argument)
     return joined
 
 
 def run_command_line(words: Sequence[str]) -> int:
-    """Run the command that the words name and return its exit code."""
+    """Run a command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # Where there is no UTF-8, a sign that cannot be written is no reason to say nothing.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_IN_ASCII)
+            stream.reconfigure(errors=_ASCII_FALLBACK)
     try:
         code = _dispatch(list(words))
         if sys.stdout is not None:
@@ -91,34 +166,33 @@ def run_command_line(words: Sequence[str]) -> int:
             sys.stdout.flush()
         return code
     except SwarmError as error:
-        _print_error(str(error))
+        _print_error(error)
         return error.exit_code
     except KeyboardInterrupt:
-        _print_error("interrupted")
+        _print_error(SwarmError("interrupted"))
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe (`swarm-tui status | head`).
+        # The reader closed the pipe (`swarm-tui status | head`).
         _discard_output()
         return 1
     except OSError as error:
         _discard_output()
         place = f"{error.filename}: " if error.filename else ""
         if isinstance(error, FileNotFoundError) and not place:
-            _print_error("the folder that you are in is gone: `cd` into one that exists")
+            _print_error(SwarmError("the current folder no longer exists", "`cd` to another folder"))
             return 1
-        way_out = _WAYS_OUT.get(error.errno or 0, "")
-        _print_error(f"{place}{error.strerror or error}{way_out}")
+        _print_error(SwarmError(f"{place}{error.strerror or error}", _HINTS.get(error.errno or 0, "")))
         return 1
 
 
-def _print_error(text: str) -> None:
+def _print_error(error: SwarmError) -> None:
     # If stderr cannot be written, the exit code still reports the error.
     with contextlib.suppress(OSError):
-        print(as_called(f"swarm-tui: {text}"), file=sys.stderr, flush=True)
+        print(as_called(f"swarm-tui: {error.report}"), file=sys.stderr, flush=True)
 
 
 def _discard_output() -> None:
-    """Redirect stdout to /dev/null: when Python exits, it would try again to write what it could not write."""
+    """Redirect stdout to /dev/null, so that Python does not repeat the failed write when it exits."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -139,23 +213,23 @@ def _dispatch(words: list[str]) -> int:
     if command is None:
         import difflib
 
-        near = difflib.get_close_matches(name, COMMAND_BY_NAME, n=1)
-        meant = f"did you mean `swarm-tui {near[0]}`?" if near else "`swarm-tui --help` lists the commands"
+        similar = difflib.get_close_matches(name, COMMAND_BY_NAME, n=1)
+        hint = f"did you mean `swarm-tui {similar[0]}`?" if similar else "run `swarm-tui --help` to list the commands"
         if name[:1].isdigit() or "/" in name:
-            meant = f"`swarm-tui open {name}` opens that sweep"
-        raise UsageError(f"there is no command {name!r}", meant)
+            hint = f"to open this sweep, run `swarm-tui open {name}`"
+        raise UsageError(f"unknown command: {name!r}", hint)
     module = cast(CommandModule, importlib.import_module(command.module))
     parser = build_parser(name, module)
     try:
         arguments = parser.parse_args(_join_moment(rest))
     except SystemExit as exit_request:
-        # After --help, which argparse prints itself.
+        # argparse exits after it has printed the help.
         return int(exit_request.code or 0)
     return module.run(arguments)
 
 
 def build_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
-    """Return the parser of one command's words."""
+    """Return the argument parser of a command."""
     parser = CommandParser(
         prog=f"swarm-tui {name}",
         description=module.DESCRIPTION,
@@ -171,20 +245,20 @@ def build_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the parsers of a command's own commands, such as `check` of `tutorial`."""
+    """Return the parsers of a command's subcommands, such as `check` of `tutorial`."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
     return {}
 
 
-def _examples_of(words: str, examples: str) -> str:
-    """Return those examples that call a command with these words, each with the line that continues it."""
-    lines, is_wanted = [], False
+def _examples_of(command: str, examples: str) -> str:
+    """Return the examples that begin with this command, each with its continuation lines."""
+    lines, is_selected = [], False
     for line in examples.splitlines():
-        is_continued = line.startswith("   ")
-        is_wanted = is_wanted if is_continued else f"{line.strip()} ".startswith(f"{words} ")
-        if is_wanted:
+        if not line.startswith("   "):
+            is_selected = f"{line.strip()} ".startswith(f"{command} ")
+        if is_selected:
             lines.append(line)
     return "\n".join(lines)
 
@@ -195,8 +269,8 @@ def overview() -> str:
     rows = "\n".join(f"  {command.name:{width}}  {command.summary}" for command in COMMANDS)
     return (
         "usage: swarm-tui [COMMAND] [OPTIONS]\n\n"
-        "One coding agent on every test, one room to watch them, one verdict for each fix.\n\n"
-        f"commands (`swarm-tui COMMAND --help` tells more):\n{rows}\n\n"
-        "Without a command the room opens on the newest sweep of this repository.\n"
-        "exit codes: 0 well, 1 something failed, 2 misuse, 130 interrupted"
+        "Run one coding agent for each pytest test, watch the agents, and review their fixes.\n\n"
+        f"commands (`swarm-tui COMMAND --help` for details):\n{rows}\n\n"
+        "Without a command, swarm-tui opens the room on the newest sweep of this repository.\n"
+        "exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted"
     )

@@ -1,4 +1,4 @@
-"""`swarm-tui open`: the room on a sweep; also what `swarm-tui` without a command does."""
+"""`swarm-tui open`: open the room on a sweep (the default command)."""
 
 from __future__ import annotations
 
@@ -7,61 +7,58 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm_tui.cli.sweeps import add_moment_option, add_repository_option
+from swarm_tui.cli.sweeps import add_moment_option
 from swarm_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
 
 DESCRIPTION = """\
-Open the room on a sweep: every test in one grid, live. Without a name, on the newest sweep of this repository.
-Looking changes nothing; a folder from another machine can be opened too. `?` in the room shows its keys.
+Open the room on a sweep: a live grid of all tests. The default is the newest sweep of this repository.
+Opening a sweep does not change it. You can also open a folder from another machine. Press `?` for the keys.
 
-$XDG_CONFIG_HOME/swarm-tui/config.toml may set a theme, notices and keys:
+You can set a theme, notifications and keys in $XDG_CONFIG_HOME/swarm-tui/config.toml:
   [room]
   theme = "nord"
-  notify = "bell"                # of this terminal: or "desktop", "none"
-  [notify]                       # when you are away, sent by the engine
+  notify = "bell"                # in this terminal: "bell", "desktop" or "none"
+  [notify]                       # sent by the engine while you are away
   command = ["ntfy", "publish", "sweeps"]
   webhook = "https://example.org/hook"
   desktop = true
   [keys]
-  "sweep.wanted" = ["w", "n"]    # `?` in the room lists the names"""
+  "sweep.wanted" = ["w", "n"]    # press `?` in the room for the names"""
 EXAMPLES = """\
-  swarm-tui                              the newest sweep here
-  swarm-tui open 20261118                the sweep whose id begins so
-  swarm-tui open ./copied/20261118-0612  a folder, also from another machine
-  swarm-tui open ./tmr_20260514184215    what a run of `mngr tmr` left behind, or is doing
-  swarm-tui open --at 12:04              as it was then; `[` and `]` go on from there
-  swarm-tui open --plain                 the same as lines, without signs or colours"""
+  swarm-tui                              open the newest sweep of this repository
+  swarm-tui open 20261118                open the sweep whose id begins with 20261118
+  swarm-tui open ./copied/20261118-0612  open a folder
+  swarm-tui open --at 12:04              show the sweep as it was at 12:04; press `[` and `]` to move
+  swarm-tui open --plain                 print plain lines, without colours"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP|FOLDER", help="an id, the beginning of one, or a folder")
-    parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
-    parser.add_argument("--plain", action="store_true", help="print what the room shows as plain lines, and end")
+    parser.add_argument("--ascii", action="store_true", help="use only ASCII characters")
+    parser.add_argument("--plain", action="store_true", help="print plain lines instead of opening the room")
     add_moment_option(parser)
-    add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep, following, repository_root
+    from swarm_tui.cli.sweeps import chosen_sweep, repository_root
     from swarm_tui.journal.folder import list_sweeps
 
     here = repository_root(Path.cwd())
     is_first_run = arguments.sweep is None and not list_sweeps(here) and not arguments.plain and not arguments.at
-    folder = None if is_first_run else chosen_sweep(arguments.sweep, Path.cwd(), arguments.repository)
+    folder = None if is_first_run else chosen_sweep(arguments.sweep, Path.cwd())
     if arguments.plain and folder is not None:
         return print_plain(folder, arguments.at)
     require_terminal()
     if folder is None:
         return _first_run(arguments.ascii)
-    with following(arguments.sweep, folder, arguments.repository):
-        return show_room(folder, is_ascii=arguments.ascii, at=arguments.at)
+    return show_room(folder, is_ascii=arguments.ascii, at=arguments.at)
 
 
 def print_plain(folder: SweepFolder, at: str | None = None) -> int:
-    """Print what the room shows of a sweep, now or at an earlier moment, as lines."""
+    """Print the sweep as plain lines, now or at an earlier moment."""
     from swarm_tui.cli.sweeps import moment_in
     from swarm_tui.room.plain import plain_lines_of
     from swarm_tui.room.store import PastMoment, Store
@@ -102,11 +99,11 @@ def _first_run(is_ascii: bool) -> int:
 
 
 def has_terminal() -> bool:
-    """Return whether the room can be shown: it reads stdin and draws on stderr."""
+    """Return whether stdin, stdout and stderr are terminals."""
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
-def require_terminal(otherwise: str = "`swarm-tui status` prints where the sweep stands") -> None:
-    """Raise UsageError without a terminal, with what can be done there."""
+def require_terminal(hint: str = "run `swarm-tui status` instead") -> None:
+    """Raise UsageError without a terminal."""
     if not has_terminal():
-        raise UsageError("the room needs a terminal", otherwise)
+        raise UsageError("the room requires a terminal", hint)

@@ -1,4 +1,4 @@
-"""`swarm-tui pending`: everything in a sweep that needs a person."""
+"""`swarm-tui pending`: list everything in a sweep that needs you."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
-    from swarm_tui.insight.inbox import Item, ItemGroup
     from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.model.asks import AskedQuestion
+    from swarm_tui.model.questions import QuestionPart
     from swarm_tui.model.shapes import ShownInbox, ShownItem, ShownQuestion
+    from swarm_tui.questions.inbox import Item, ItemGroup
 
-DESCRIPTION = """Lists what needs a person, most urgent first: what agents ask, dialogs, what is stuck, blocked or
-failed, and fixes to review. What is alike is one group. `swarm-tui answer` answers what has an id in
-front of its agent."""
+DESCRIPTION = """List everything that needs you, most urgent first: questions and dialogs of agents, stuck agents,
+blocked tests, errors, and fixes to review. Similar items are grouped. Answer items with `swarm-tui answer`."""
 EXAMPLES = """\
   swarm-tui pending                    the newest sweep of this repository
-  swarm-tui pending --json             for a script
-  swarm-tui answer mfrggzdf yes        one of them, by the id in front of it
-  swarm-tui answer --group nbswy3dp no   all of a group that ask the very same
-Exit codes: 0 listed, also when it is nothing; 1 the sweep cannot be read, 2 misuse."""
+  swarm-tui pending --json             print JSON for a script
+  swarm-tui answer mfrggzdf yes        answer one item, by its id
+  swarm-tui answer --group nbswy3dp no   answer all questions of a group
+Exit codes: 0 success, even if nothing is pending, 1 the sweep is unreadable, 2 usage error."""
 
 MEMBERS_SHOWN: Final = 8
 
@@ -32,7 +32,7 @@ MEMBERS_SHOWN: Final = 8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--all", action="store_true", help="all members of each group")
+    parser.add_argument("--all", action="store_true", help="list all items of each group")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,16 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def pending_groups(opened: OpenedSweep) -> list[ItemGroup]:
-    """Return what needs a person now; where no engine works on the sweep, nothing waits for an answer."""
+    """Return the items that need the user; without a running engine, as of its last event."""
     import time
 
-    from swarm_tui.insight.inbox import find_groups
-    from swarm_tui.journal.put_off import PutOff
-    from swarm_tui.triage.store import count_decided, review_of_sweep
+    from swarm_tui.questions.deferred import DeferredItems
+    from swarm_tui.questions.inbox import find_groups
+    from swarm_tui.review.verdicts import count_decided, review_of_sweep
 
     now = time.time() if opened.has_running_engine else opened.state.last_at
     decided = count_decided(review_of_sweep(opened.folder.root)) if opened.state.integration.fixes else 0
-    return find_groups(opened.state, now, PutOff(opened.folder).items(), decided)
+    return find_groups(opened.state, now, DeferredItems(opened.folder).items(), decided)
 
 
 def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> ShownInbox:
@@ -98,25 +98,31 @@ def _described_item(item: Item) -> ShownItem:
     }
 
 
-def _described_question(question: AskedQuestion) -> ShownQuestion:
+def _described_question(question: QuestionPart) -> ShownQuestion:
     return {
         "key": question.key,
         "text": question.text,
         "options": list(question.options),
+        "descriptions": list(question.descriptions),
         "is_many": question.is_many,
+        "field": question.field,
+        "is_needed": question.is_needed,
+        "format": question.format,
+        "least": question.least,
+        "most": question.most,
+        "hint": question.hint,
     }
 
 
 def _lines(opened: OpenedSweep, groups: list[ItemGroup], shown: int) -> Iterable[str]:
     number = sum(len(group.items) for group in groups if not group.is_later)
     yield (
-        f"{opened.folder.name}  {number} need{'s' if number == 1 else ''} a person"
+        f"{opened.folder.name}  {counted(number, 'item')} need{'s' if number == 1 else ''} you"
         if number
-        else (f"{opened.folder.name}  nothing needs a person")
+        else f"{opened.folder.name}  nothing needs you"
     )
     if groups and not opened.has_running_engine:
-        before = f"nothing here can be answered before `swarm-tui resume {opened.folder.name}`"
-        yield f"no engine works on it: {opened.spec.why_not_continued or before}"
+        yield f"no engine is running; to answer, first run `swarm-tui resume {opened.folder.name}`"
     for group in groups:
         later = "  (later)" if group.is_later else ""
         yield f"{group.id}  {len(group.items):>3}  {group.kind.value:11} {plain(group.title, 200)}{later}"
@@ -125,11 +131,24 @@ def _lines(opened: OpenedSweep, groups: list[ItemGroup], shown: int) -> Iterable
                 yield f"    {item.id if not item.problem else '-':8}  {plain(item.agent or item.test, 100)}" + (
                     f"  {plain(item.title, 200)}" if item.title != group.title else ""
                 )
-        options = "  ".join(f"{number} {plain(name, 60)}" for number, name in enumerate(group.items[0].options, 1))
-        if options:
-            yield f"    answers: {options}"
+        yield from _asked_lines(group)
         if len(group.items) > shown:
-            yield f"    … and {len(group.items) - shown:,} more: --all lists them"
+            yield f"    … and {len(group.items) - shown:,} more (list all with --all)"
     for rule in opened.state.rules.values():
         uses = opened.state.rule_uses[rule.id]
         yield f"rule {rule.id}: {plain(rule.answer, 60)} to {plain(rule.words, 300)} (used {uses} times)"
+
+
+def _asked_lines(group: ItemGroup) -> Iterable[str]:
+    """Return the lines of a group's question that its title does not show."""
+    item, is_one = group.items[0], len(group.different) == 1
+    if item.ask is None:
+        return
+    from swarm_tui.model.questions import QuestionKind
+
+    is_plain = item.ask.kind is QuestionKind.PERMISSION and not (item.ask.detail or item.ask.is_inexact)
+    has_more = not is_plain or plain(group.title, 200) != group.title
+    if is_one and has_more:
+        yield from (f"    {plain(line, 1_000)}".rstrip() for line in item.text.split("\n"))
+    if not item.ask.questions:
+        yield "    options: yes, no, or a reason for a no"

@@ -1,4 +1,4 @@
-"""`swarm-tui record-connect`: attaches to an agent and records its terminal; mngr calls it."""
+"""`swarm-tui record-connect`: attach to an agent and record the terminal (called by mngr)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final
 
 from swarm_tui.errors import SwarmError, UsageError
 
-DESCRIPTION = """Attach to an agent and record the terminal. Not called by hand: it is a connect_command of mngr, which
-tells it the agent. The recording (asciicast v2) goes to what is kept of the agent in its sweep, where the room plays it
-back and the report shows it; for an agent of no sweep it goes to ~/.local/state/swarm-tui/recordings. What is typed is
-recorded only as far as the program shows it."""
+DESCRIPTION = """Attach to an agent and record the terminal. mngr runs this command as its connect_command; do not
+run it directly. The recording (asciicast v2) is stored with the agent in its sweep, for the room and the report. For an
+agent without a sweep, it is stored in ~/.local/state/swarm-tui/recordings. Typed text is recorded only if the program
+shows it."""
 EXAMPLES = """\
   mngr connect AGENT --connect-command 'swarm-tui record-connect'
-  mngr config set --scope user connect_command 'swarm-tui record-connect'    from now on, whenever you connect
+  mngr config set --scope user connect_command 'swarm-tui record-connect'    record all connections
   mngr connect AGENT --connect-command 'swarm-tui record-connect -o demo.cast'"""
 
 AGENT_VARIABLE: Final = "MNGR_AGENT_NAME"
@@ -26,8 +26,8 @@ LOCAL_VARIABLE: Final = "MNGR_HOST_IS_LOCAL"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sweep", metavar="SWEEP", help="the agent's sweep; else it is looked for in this repository")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="record into this new file")
+    parser.add_argument("--sweep", metavar="SWEEP", help="the agent's sweep (default: search this repository)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="record to this new file")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     agent = os.environ.get(AGENT_VARIABLE, "")
     if not agent:
         raise UsageError(
-            "there is no agent to connect to",
-            f"mngr names it in {AGENT_VARIABLE}: mngr connect AGENT --connect-command 'swarm-tui record-connect'",
+            f"{AGENT_VARIABLE} is not set",
+            "run this command with mngr: mngr connect AGENT --connect-command 'swarm-tui record-connect'",
         )
     cast = arguments.output or recording_path(agent, arguments.sweep, Path.cwd())
     environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
@@ -48,16 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def connect_command(agent: str, environment: dict[str, str]) -> list[str]:
-    """Return the command that attaches: tmux itself on this machine, mngr for another one."""
+    """Return the command that attaches: tmux on this machine, mngr for other hosts."""
     session = environment.get(SESSION_VARIABLE, "")
     if environment.get(LOCAL_VARIABLE) == "true" and session:
         return ["tmux", "attach-session", "-t", f"={session}"]
-    # mngr has set MNGR_CONNECT_COMMAND_ACTIVE, so this attaches instead of calling us again.
+    # mngr has set MNGR_CONNECT_COMMAND_ACTIVE, so this does not call this command again.
     return ["mngr", "connect", agent]
 
 
 def recording_path(agent: str, sweep: str | None, folder: Path) -> Path:
-    """Return the path of a new recording: in the agent's folder of its sweep, else in the user's state folder."""
+    """Return the path of a new recording: in the agent's folder of its sweep, or in the user's state folder."""
     name = f"connect-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.cast"
     kept = _recordings_of_agent(agent, sweep, folder)
     if kept is not None:
@@ -76,7 +76,7 @@ def _recordings_of_agent(agent: str, sweep: str | None, folder: Path) -> Path | 
         try:
             kept = candidate.recordings(agent)
         except ValueError as error:
-            raise SwarmError(f"{agent!r} is no name of an agent") from error
+            raise SwarmError(f"invalid agent name: {agent!r}") from error
         if sweep or kept.parent.is_dir() or agent.startswith(f"swarm-{candidate.name}-"):
             return kept
     return None

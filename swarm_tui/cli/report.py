@@ -1,4 +1,4 @@
-"""`swarm-tui report`: the page of a sweep, as a folder that can be sent to anybody."""
+"""`swarm-tui report`: write the results of a sweep as static HTML."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swarm_tui.cli.sweeps import add_repository_option
-
 if TYPE_CHECKING:
     from swarm_tui.model.shapes import ShownPage
 
-DESCRIPTION = """Make the page of a sweep: its numbers and timeline, every test with its tries, changes, transcripts and
-recordings, what needs a person, the integrated branch with verdicts. The folder is static: it opens without a
-network, from a disk or any web server. Secrets of known forms are masked."""
+DESCRIPTION = """Write the results of a sweep as static HTML: numbers and timeline, each test with its tries, changes,
+transcripts and recordings, everything that needs you, and the integrated branch with verdicts. The page opens offline,
+from disk, or from any web server. Secrets in known formats are masked; read the page before you share it, because
+masking can miss secrets."""
 EXAMPLES = """\
-  swarm-tui report                         the newest sweep, into report/ in its folder
-  swarm-tui report 20261118 -o page        that sweep, into ./page
-  swarm-tui report --serve                 and show it to browsers on this machine
-  swarm-tui report --json | jq -r .page    where it is, for scripts
-A folder that holds anything which is no report of swarm-tui is never written to."""
+  swarm-tui report                         write the newest sweep to report/ in its folder
+  swarm-tui report 20261118 -o page        write this sweep to ./page
+  swarm-tui report --serve                 also serve it to browsers on this machine
+  swarm-tui report --json | jq -r .page    print its path, for scripts
+Folders with other files than a report of swarm-tui are not overwritten."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="id, its beginning, or folder; else the newest")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where to write it")
     parser.add_argument(
-        "--serve", nargs="?", const=0, type=int, metavar="PORT", help="serve it on 127.0.0.1 until ctrl+c"
+        "sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a folder (default: the newest)"
     )
-    parser.add_argument("--json", action="store_true", help="print where it is, and numbers, as JSON")
-    add_repository_option(parser)
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write to this folder")
+    parser.add_argument(
+        "--serve", nargs="?", const=0, type=int, metavar="PORT", help="serve the page on 127.0.0.1 until ctrl+c"
+    )
+    parser.add_argument("--json", action="store_true", help="print the path and numbers as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.adapters.web import serve_folder
     from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.report.folder import write_report
+    from swarm_tui.report.page import write_report
 
-    sweep = opened_sweep(arguments.sweep, Path.cwd(), arguments.repository)
+    sweep = opened_sweep(arguments.sweep, Path.cwd())
     folder = (arguments.output or sweep.folder.root / "report").expanduser().resolve()
     started = time.monotonic()
     written = write_report(folder, sweep, time.time())
@@ -66,4 +66,4 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_address(address: str, is_json: bool) -> None:
     print(address, file=sys.stderr if is_json else sys.stdout, flush=True)
-    print("served to this machine only; ctrl+c ends it", file=sys.stderr)
+    print("served to this machine only; press ctrl+c to stop", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`swarm-tui run`: collects the tests, starts an agent for each, and shows the progress."""
+"""`swarm-tui run`: start a sweep and show its progress."""
 
 from __future__ import annotations
 
@@ -14,60 +14,63 @@ from swarm_tui.model.options import THEN
 from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
-    from swarm_tui.engine.order import Order
+    from swarm_tui.sweep.order import Order
 
-DESCRIPTION = """Starts a sweep: collects the tests of this project, tries them in a fresh copy, and puts one agent on
-each, through mngr. They work in copies of the repository, from the commit that is checked out now; your checkout is
-left alone. The engine is a process of its own: closing the terminal ends nothing."""
+DESCRIPTION = """Start a sweep: collect the tests of this project, run them in a fresh copy (preflight), and launch one
+agent for each test with mngr. Agents work in copies of the repository at the current commit. Your checkout does not
+change. The engine is a separate process, so the sweep continues when you close the terminal."""
 EXAMPLES = """\
-  swarm-tui run                                  all tests, Claude as the agents, the room to watch them
-  swarm-tui run --slots 12 --only red            only the tests that fail now, twelve at a time
-  swarm-tui run --setup "uv sync" --baseline 3   each test three times before, to know the flaky ones
-  swarm-tui run --headless -- tests/e2e -k share pytest's own arguments choose the tests
+  swarm-tui run                                  run Claude on all tests and open the room
+  swarm-tui run --slots 12 --only red            only failing tests, 12 agents at the same time
+  swarm-tui run --setup "uv sync" --baseline 3   run each test three times first, to find flaky ones
+  swarm-tui run --headless -- tests/e2e -k share select tests with pytest's arguments
   swarm-tui run --changed-since main --title "my branch"
-  swarm-tui run --agent offline --records play   play recorded work; no model, no costs
-  swarm-tui run --affected-by main --explain     which tests a change concerns, and why
-Exit codes with --headless: 0 all harvested and integrated, or no test is concerned; 1 tests failed, are blocked or
-stay unresolved, or the sweep did not come to its end; 2 misuse; 130 interrupted."""
+  swarm-tui run --agent offline --records play   play recorded work, without a model and without cost
+  swarm-tui run --affected-by main --explain     print the tests that a change affects, and why
+Exit codes with --headless: 0 all work is pulled and integrated, or nothing to do; 1 tests are blocked, unresolved, only
+claimed, left out (files that cannot be collected) or in an error, the sweep did not finish, or the integrated branch
+has problems (tests that passed before fail on it, conflict markers); 2 usage error; 130 interrupted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "pytest_arguments", nargs="*", metavar="PYTEST_ARG", help="after --: given to pytest as they are"
-    )
-    which = parser.add_argument_group("which tests")
+    parser.add_argument("pytest_arguments", nargs="*", metavar="PYTEST_ARG", help="arguments for pytest, after --")
+    which = parser.add_argument_group("selection of tests")
     which.add_argument(
         "--only",
         choices=["red", "flaky", "green"],
-        help="run the tests in fresh copies before (--baseline), and take those that fail, are flaky, or pass",
+        help="run the tests in fresh copies first (--baseline), and select those that fail, are flaky, or pass",
     )
-    which.add_argument("--changed-since", metavar="REV", help="tests whose file, or a conftest.py above it, changed")
+    which.add_argument(
+        "--changed-since", metavar="REV", help="select tests whose file, or a conftest.py above it, changed since REV"
+    )
     which.add_argument(
         "--affected-by",
         metavar="REV",
-        help="tests that use what has changed since, as earlier sweeps saw; and those of which that is not known",
+        help="select tests that use code changed since REV (per earlier sweeps) and tests without recorded data",
     )
-    which.add_argument("--explain", action="store_true", help="with --affected-by: print the reasons, launch nothing")
+    which.add_argument("--explain", action="store_true", help="with --affected-by: print the reasons and exit")
     which.add_argument(
-        "--only-failed-of", metavar="SWEEP", help="tests that failed, blocked or stayed unresolved there"
+        "--only-failed-of",
+        metavar="SWEEP",
+        help="select tests that are blocked, unresolved or in an error in this sweep",
     )
     groups = add_options(parser, "run")
     add_display_options(groups[THEN])
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.agents.kinds import kind_of_sweep
-    from swarm_tui.cli.cost_forecast import say_cost
-    from swarm_tui.cli.patience import Patience
+    from swarm_tui.agents.types import agent_type_of_sweep
     from swarm_tui.cli.progress import print_progress
-    from swarm_tui.engine.order import begin_sweep, prepare_sweep
-    from swarm_tui.engine.schedule import slots_without_tests
-    from swarm_tui.engine.start import start_engine
+    from swarm_tui.cli.sweep_options import say_cost
+    from swarm_tui.cli.wait_bar import WaitBar
     from swarm_tui.model.text import plain
+    from swarm_tui.sweep.order import begin_sweep, prepare_sweep
+    from swarm_tui.sweep.slots import idle_slots
+    from swarm_tui.sweep.start import start_engine
 
     if arguments.explain:
         return _explain(arguments)
-    patience = Patience(Path.cwd())
+    patience = WaitBar(Path.cwd())
     try:
         spec, tests = patience.wait(
             prepare_sweep(_order(arguments), patience.say, patience.say_passing, patience.say_count)
@@ -79,30 +82,32 @@ def run(arguments: argparse.Namespace) -> int:
     folder = begin_sweep(spec, tests)
     count = counted(len(tests), "test")
     print_progress(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
-    if more := slots_without_tests(spec.slots, len(tests)):
+    if more := idle_slots(spec.slots, len(tests)):
         print_progress(f"{spec.slots} slots for {more}")
-    kind = kind_of_sweep(spec)
+    kind = agent_type_of_sweep(spec)
     permission = kind.permission(spec.permissions, spec.agent_arguments)
     if permission.sentence:
         print_progress(f"the agents {permission.sentence}")
     if servers := ", ".join(plain(name, 40) for name in spec.unapproved_servers[:10]):
-        print_progress(f"they do without MCP servers that .claude/settings.json does not approve: {servers}")
+        print_progress(
+            f"not available to agents, because .claude/settings.json does not approve them: MCP servers {servers}"
+        )
     if imports := ", ".join(plain(name, 80) for name in spec.outside_imports[:10]):
-        print_progress(f"they do without what CLAUDE.md imports from outside of the project: {imports}")
+        print_progress(f"not available to agents, because they are outside the project: imports of CLAUDE.md {imports}")
     if spec.confinement is not None:
-        print_progress(f"our own test runs have {spec.confinement.words}; the agents are not confined")
+        print_progress(f"test runs, except by agents, have {spec.confinement.words}; agents are not confined")
     if kind.unknown_facts:
-        print_progress(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
+        print_progress(f"unknown for {kind.agent_type} agents: {kind.unknown_facts}")
     start_engine(folder, spec.engine_environment)
     return show_sweep(folder, arguments)
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    """Print which tests a change concerns, and why."""
-    from swarm_tui.engine.collect import explain_affected
+    """Print print the tests that a change affects, and why."""
+    from swarm_tui.sweep.collect import explain_affected
 
     if not arguments.affected_by:
-        raise UsageError("--explain says nothing of its own", "give --affected-by REV too")
+        raise UsageError("--explain requires --affected-by", "add --affected-by REV")
     words = tuple(arguments.pytest_arguments)
     reasons = asyncio.run(explain_affected(Path.cwd(), arguments.python, words, arguments.affected_by))
     for test, reason in reasons.items():
@@ -112,7 +117,7 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 
 def _order(arguments: argparse.Namespace) -> Order:
-    from swarm_tui.engine.collect import Selection
+    from swarm_tui.sweep.collect import Selection
 
     selection = Selection(
         only=arguments.only,

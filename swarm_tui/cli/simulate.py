@@ -1,4 +1,4 @@
-"""`swarm-tui simulate`: plays a simulated sweep of any size into a folder, and opens the room on it."""
+"""`swarm-tui simulate`: open the room on a simulated sweep of any size."""
 
 from __future__ import annotations
 
@@ -14,29 +14,43 @@ from pathlib import Path
 from swarm_tui.errors import SwarmError, UsageError
 
 DESCRIPTION = """\
-Play a simulated sweep into a folder and open the room on it. No agent runs, no test is run, nothing but the folder
-is written. It answers requests as an engine would: stop, retry, hold, slots. It ends when the room is left."""
+Write a simulated sweep to a folder and open the room on it. No agent and no test runs, and only the folder is written.
+The simulation handles requests as an engine does (stop, retry, hold, slots). It stops when you quit the room."""
 EXAMPLES = """\
-  swarm-tui simulate                                   120 tests, in a folder that is removed afterwards
-  swarm-tui simulate --tests 10000 --rate 1000         as much as the room must bear
-  swarm-tui simulate --hosts 8 --slots 32              on eight machines, one of them silent now and then
-  swarm-tui simulate --headless --seconds 0 --ahead 0.6 /tmp/sweep   only write a sweep that is 60 % done"""
+  swarm-tui simulate                                   120 tests, in a temporary folder
+  swarm-tui simulate --tests 10000 --rate 1000         a load test of the room
+  swarm-tui simulate --hosts 8 --slots 32              eight hosts, one of them unreachable at times
+  swarm-tui simulate --headless --seconds 0 --ahead 0.6 /tmp/sweep   write a sweep with 60 % of tests done"""
 
 APPEARS_WITHIN = 20.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="where to write; must be new or empty")
-    parser.add_argument("--tests", type=int, default=120, metavar="N", help="how many tests (120)")
-    parser.add_argument("--rate", type=float, default=20.0, metavar="R", help="events a second (20)")
-    parser.add_argument("--seconds", type=float, metavar="S", help="stop after so long; default: play to the end")
-    parser.add_argument("--seed", type=int, default=1, metavar="K", help="another seed, another sweep (1)")
-    parser.add_argument("--slots", type=int, default=24, metavar="N", help="agents at once (24)")
-    parser.add_argument("--budget", type=float, metavar="DOLLARS", help="hold the sweep to a budget")
-    parser.add_argument("--hosts", type=int, default=0, metavar="N", help="on so many machines (this one alone)")
-    parser.add_argument("--ahead", type=float, default=0.0, metavar="F", help="begin with this part of them done (0)")
-    parser.add_argument("--headless", action="store_true", help="only write, do not open the room")
-    parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, metavar="FOLDER", help="write to this folder; it must be new or empty"
+    )
+    parser.add_argument("--tests", type=int, default=120, metavar="N", help="number of tests (default: 120)")
+    parser.add_argument("--rate", type=float, default=20.0, metavar="R", help="events per second (default: 20)")
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="stop after this many seconds (default: play to the end)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="K", help="the random seed (default: 1)")
+    parser.add_argument(
+        "--slots", type=int, default=24, metavar="N", help="agents running at the same time (default: 24)"
+    )
+    parser.add_argument("--budget", type=float, metavar="DOLLARS", help="limit the cost of the sweep")
+    parser.add_argument(
+        "--hosts", type=int, default=0, metavar="N", help="number of hosts (default: 0, only this machine)"
+    )
+    parser.add_argument(
+        "--ahead",
+        type=float,
+        default=0.0,
+        metavar="F",
+        help="the share of tests that are done at the start, 0 to 1 (default: 0)",
+    )
+    parser.add_argument("--headless", action="store_true", help="do not open the room")
+    parser.add_argument("--ascii", action="store_true", help="use only ASCII characters")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,10 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
     numbers = (arguments.tests - 1, arguments.rate, arguments.slots, arguments.hosts)
     if min(numbers) < 0 or not 0 <= arguments.ahead <= 1:
         raise UsageError(
-            "that cannot be simulated", "--tests from 1, --rate, --slots and --hosts from 0, --ahead from 0 to 1"
+            "a value is out of range",
+            "use 1 or more --tests; 0 or more --rate, --slots and --hosts; --ahead from 0 to 1",
         )
     if arguments.budget is not None and not is_possible_budget(arguments.budget):
-        raise UsageError(f"--budget {arguments.budget:g} is no budget", "give dollars, from 0.01 to 1,000,000")
+        raise UsageError(f"invalid value for --budget: {arguments.budget:g}", "use dollars, from 0.01 to 1,000,000")
     if not arguments.headless:
         require_terminal()
     with _folder(arguments) as folder:
@@ -71,11 +86,11 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
     if arguments.folder is not None:
         folder = arguments.folder.expanduser().absolute()
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"{folder} is not empty", "name a folder that is new")
+            raise UsageError(f"{folder} is not empty", "name a new or empty folder")
         yield folder
         return
     if arguments.headless:
-        raise UsageError("nobody would find the sweep", "name a FOLDER with --headless")
+        raise UsageError("--headless requires FOLDER", "name a new or empty folder")
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="swarm-simulated-", ignore_cleanup_errors=True) as place:
@@ -84,7 +99,7 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
-    from swarm_tui.adapters.process import start_detached
+    from swarm_tui.adapters.processes.run import start_detached
 
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder)]
     for name in ("tests", "rate", "seed", "slots", "hosts", "ahead"):
@@ -107,17 +122,17 @@ def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
 
 
 def _wait_for_sweep(folder: Path, feeder: int) -> None:
-    from swarm_tui.adapters.process import is_alive
+    from swarm_tui.adapters.processes.run import is_alive
 
     end = time.monotonic() + APPEARS_WITHIN
     while not (folder / "sweep.json").is_file():
         if time.monotonic() > end or not is_alive(feeder):
-            raise SwarmError("the simulated sweep did not begin", f"see {folder.parent / folder.name}.feeder.log")
+            raise SwarmError("the simulated sweep did not start", f"see {folder.parent / folder.name}.feeder.log")
         time.sleep(0.01)
 
 
 def _wait_for_end(feeder: int) -> None:
-    from swarm_tui.adapters.process import is_alive
+    from swarm_tui.adapters.processes.run import is_alive
 
     while is_alive(feeder):
         time.sleep(0.05)

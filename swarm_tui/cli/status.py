@@ -1,4 +1,4 @@
-"""`swarm-tui status`: the state of every test of a sweep, for people and for machines."""
+"""`swarm-tui status`: print the state of each test of a sweep, as text or JSON."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from swarm_tui.cli.sweeps import add_moment_option, add_repository_option
-from swarm_tui.model.baseline import BASELINE_WORDS
-from swarm_tui.model.states import MARKS
+from swarm_tui.cli.sweeps import add_moment_option
+from swarm_tui.model.results import BASELINE_WORDS, MARKS
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
-    from swarm_tui.insight.patterns import Pattern
+    from swarm_tui.failures.patterns import Pattern
     from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.model.alarm import PatternAlarm
-    from swarm_tui.model.outcome import Escalation
+    from swarm_tui.journal.record import TestRecord
+    from swarm_tui.model.alerts import Alert
+    from swarm_tui.model.money import ModelTokens
+    from swarm_tui.model.report import Escalation
     from swarm_tui.model.shapes import (
         ShownAlarm,
         ShownCost,
@@ -31,16 +32,14 @@ if TYPE_CHECKING:
         ShownTokens,
         ShownTrouble,
     )
-    from swarm_tui.model.spending import ModelTokens
-    from swarm_tui.model.state import TestRecord
 
-_TRY_SIGNS = {"runs": ".", "passed": "✓", "skipped": "⊘", "failed": "✗"}
-DESCRIPTION = """Shows where every test of a sweep stands. Looking changes nothing and asks no agent."""
+_TRY_MARKS = {"runs": ".", "passed": "✓", "skipped": "⊘", "failed": "✗"}
+DESCRIPTION = """Print the state of each test of a sweep. This does not change the sweep or contact agents."""
 EXAMPLES = """\
   swarm-tui status                         the newest sweep of this repository
-  swarm-tui status 20261118 --json         a sweep by the beginning of its id, for a script
-  swarm-tui status --only blocked,failed   those that need a look
-  swarm-tui status --at -10m               as it was ten minutes ago"""
+  swarm-tui status 20261118 --json         print JSON for a script
+  swarm-tui status --only blocked,failed   only blocked and failed tests
+  swarm-tui status --at -10m               the state ten minutes ago"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", metavar="STATE,...", help="only tests in these states or with these results")
     add_moment_option(parser)
-    add_repository_option(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,14 +54,16 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.errors import UsageError
 
     if arguments.at is not None:
-        history, at = moment_in(chosen_sweep(arguments.sweep, Path.cwd(), arguments.repository), arguments.at)
+        history, at = moment_in(chosen_sweep(arguments.sweep, Path.cwd()), arguments.at)
         opened = history.opened_at(at)
     else:
-        opened = opened_sweep(arguments.sweep, Path.cwd(), arguments.repository)
-    wanted = set(arguments.only.replace("-", "_").split(",")) if arguments.only else set(MARKS)
-    if not wanted <= set(MARKS):
-        raise UsageError(f"--only {arguments.only} names no state", f"there are {', '.join(MARKS)}")
-    records = [record for record in opened.state.tests() if record.mark in wanted]
+        opened = opened_sweep(arguments.sweep, Path.cwd())
+    selected = set(arguments.only.replace("-", "_").split(",")) if arguments.only else set(MARKS)
+    if not selected <= set(MARKS):
+        raise UsageError(
+            f"invalid value for --only: {plain(arguments.only, 80)}", f"use one or more of {', '.join(MARKS)}"
+        )
+    records = [record for record in opened.state.tests() if record.mark in selected]
     if arguments.json:
         print(json.dumps(describe_sweep(opened, records), indent=1))
     else:
@@ -73,8 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> ShownSweep:
     """Return a sweep as data for JSON."""
-    from swarm_tui.insight.patterns import find_patterns
-    from swarm_tui.journal.doubts import doubts_of
+    from swarm_tui.failures.patterns import find_patterns
+    from swarm_tui.review.verdicts import applied_branch_of, review_of_sweep
 
     state, spec = opened.state, opened.spec
     tests = list(state.tests() if records is None else records)
@@ -85,6 +85,15 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "repository": spec.repository,
         "base": spec.base,
         "integrated": state.integration.branch if state.integration.state == "done" else None,
+        "integration": {
+            "state": state.integration.state,
+            "by": state.integration.by,
+            "fixes": state.integration.fixes,
+            "left_out": state.integration.left_out,
+            "refused": state.integration.refused,
+            "problems": list(state.integration.problems),
+        },
+        "applied": applied_branch_of(review_of_sweep(opened.folder.root)) or None,
         "title": spec.title,
         "agent": spec.agent_type,
         "slots": state.slots or spec.slots,
@@ -99,18 +108,25 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "alarms": [_describe_alarm(alarm, state.records) for alarm in state.alarms.values()],
         "patterns": [_describe_pattern(pattern, opened) for pattern in find_patterns(state.tests())],
         "hard_to_use": [
-            {"test": test, "title": each.title, "detail": each.detail_markdown} for test, each in hard_to_use(opened)
+            {"test": test, "title": each.title, "detail": each.detail_markdown}
+            for test, each in escalations_of(opened, "HARD_TO_USE")
+        ],
+        "unfinished_blocks": [
+            {"test": test, "title": each.title, "detail": each.detail_markdown}
+            for test, each in escalations_of(opened, "UNFINISHED_BLOCK")
         ],
         "hosts": describe_hosts(opened),
         "left_out": list(spec.left_out),
-        "doubts": list(doubts_of(state)),
+        "doubts": list(opened.doubts),
+        "checkout_changes": list(state.checkout_changes),
+        "is_verified": not spec.why_not_verified,
         "tests": [describe_test(record) for record in tests],
     }
 
 
 def describe_hosts(opened: OpenedSweep) -> list[ShownHost]:
-    """Return the hosts of a sweep as data for JSON, those with trouble first."""
-    from swarm_tui.insight.host_lines import host_lines
+    """Return the hosts of a sweep as data for JSON, those with problems first."""
+    from swarm_tui.hosts.lines import host_lines
 
     return [
         {
@@ -132,7 +148,7 @@ def describe_hosts(opened: OpenedSweep) -> list[ShownHost]:
 
 
 def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> ShownPattern:
-    from swarm_tui.insight.costs import spending_of
+    from swarm_tui.money.forecast import spending_of
 
     spent = spending_of(opened.state.records[test] for test in pattern.tests)
     return {
@@ -145,8 +161,8 @@ def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> ShownPattern:
 
 
 def cost_of(opened: OpenedSweep) -> ShownCost:
-    """Return what all agents of a sweep have used, the integrator included; None where none of them says it."""
-    from swarm_tui.triage.store import count_kept, review_of_sweep
+    """Return the cost of all agents of a sweep, including the integrator; None for figures that no agent reports."""
+    from swarm_tui.review.verdicts import count_kept, review_of_sweep
 
     spent, budget = opened.state.spending, opened.state.budget
     kept = count_kept(review_of_sweep(opened.folder.root))
@@ -170,12 +186,12 @@ def _describe_tokens(models: Iterable[ModelTokens]) -> list[ShownTokens]:
 
 
 def rounded(dollars: float | None) -> float | None:
-    """Return dollars without the noise of a sum."""
+    """Return dollars without floating-point noise."""
     return None if dollars is None else round(dollars, 6)
 
 
-def _describe_alarm(alarm: PatternAlarm, records: Mapping[str, TestRecord]) -> ShownAlarm:
-    from swarm_tui.insight.alarm import still_held
+def _describe_alarm(alarm: Alert, records: Mapping[str, TestRecord]) -> ShownAlarm:
+    from swarm_tui.failures.alerts import still_held
 
     held = [record.test for record in still_held(alarm, records)]
     return {
@@ -189,29 +205,32 @@ def _describe_alarm(alarm: PatternAlarm, records: Mapping[str, TestRecord]) -> S
     }
 
 
-def hard_to_use(opened: OpenedSweep) -> list[tuple[str, Escalation]]:
-    """Return the tests and their escalations about an interface that was hard to use."""
+def escalations_of(opened: OpenedSweep, kind: str) -> list[tuple[str, Escalation]]:
+    """Return the tests and their escalations of one kind."""
     return [
         (record.test, each)
         for record in opened.state.tests()
         for each in record.harvest.escalations
-        if each.kind == "HARD_TO_USE"
+        if each.kind == kind
     ]
 
 
-def hard_to_use_lines(opened: OpenedSweep) -> list[str]:
-    """Return these escalations as lines, under a heading."""
-    found = hard_to_use(opened)
-    lines = [f"hard to use here: {len(found)}"] if found else []
-    for _, each in found:
-        first, *more = plain_lines(each.detail_markdown).split("\n")
-        lines.append(f"  {plain(each.title, 200)}")
-        lines += [f"      {plain(line, 300)}" for line in (first, *more[:6]) if line.strip()]
+def open_block_lines(opened: OpenedSweep) -> list[str]:
+    """Return lines about open blocks of a tutorial: those reported as hard to use, and unfinished ones."""
+    lines: list[str] = []
+    for kind, heading in (("HARD_TO_USE", "hard to use here"), ("UNFINISHED_BLOCK", "unfinished blocks")):
+        found = escalations_of(opened, kind)
+        lines += [f"{heading}: {len(found)}"] if found else []
+        for _, each in found:
+            first, *more = plain_lines(each.detail_markdown).split("\n")
+            lines.append(f"  {plain(each.title, 200)}")
+            lines += [f"      {plain(line, 300)}" for line in (first, *more[:6]) if line.strip()]
     return lines
 
 
 def describe_test(record: TestRecord) -> ShownTest:
     """Return a test as data for JSON."""
+    check = record.harvest.check
     return {
         "test": record.test,
         "agent": record.agent,
@@ -235,6 +254,9 @@ def describe_test(record: TestRecord) -> ShownTest:
         "baseline": record.baseline.value or None,
         "group": record.group or None,
         "reason": record.reason,
+        "claim": check.claim if check is not None else None,
+        "check": check.verdict if check is not None else None,
+        "check_runs": list(check.runs) if check is not None else [],
         "since": record.since,
         "dollars": rounded(record.spending.known_dollars),
         "tokens": record.spending.tokens if record.spending.is_known else None,
@@ -253,31 +275,30 @@ def describe_test(record: TestRecord) -> ShownTest:
         "foreign_imports": list(record.foreign_imports),
         "held_for": record.held_for,
         "is_stale": record.stale_since is not None,
-        "is_guessed": record.is_guessed,
     }
 
 
 def sweep_state(opened: OpenedSweep) -> str:
-    """Return one word for a sweep: begun, running, integrating, finished, stopped, failed or lost."""
+    """Return the state of a sweep: begun, running, integrating, finished, stopped, failed or lost."""
     state = opened.state
-    # An engine holds its lock a moment longer than it works.
+    # An engine releases its lock shortly after its last event.
     if opened.has_running_engine and not state.is_over:
         return "integrating" if state.integration.state == "integrating" else "running"
     if state.started_at is None:
         return "begun"
-    # An engine that ended without an event was killed: `resume` continues the sweep.
+    # An engine that exited without an event was killed.
     return state.ended_why or "lost"
 
 
 def _host_table(opened: OpenedSweep) -> Iterable[str]:
-    """Yield a line for each host, where the agents run on other machines than this one."""
-    from swarm_tui.insight.host_lines import host_lines, is_on_hosts, text_of_host, why_slots_are_free
+    """Yield a line for each host, if agents run on other machines."""
+    from swarm_tui.hosts.lines import free_slots_reason, host_lines, is_on_hosts, text_of_host
 
     if not is_on_hosts(opened.spec):
         return
     state, now = opened.state, opened.state.last_at
     lines = host_lines(opened.spec, state.hosts, state.tests())
-    why = why_slots_are_free(lines, state.slots, state.counts["queued"], now)
+    why = free_slots_reason(lines, state.slots, state.counts["queued"], now)
     if why and sweep_state(opened) == "running":
         yield why
     for line in lines:
@@ -285,13 +306,13 @@ def _host_table(opened: OpenedSweep) -> Iterable[str]:
 
 
 def _model_lines(opened: OpenedSweep) -> Iterable[str]:
-    """Return the lines about a model that does not answer."""
-    from swarm_tui.model.trouble import dial_words
+    """Yield lines about API errors and lost logins."""
+    from swarm_tui.model.api_errors import dial_words
 
     state = opened.state
     if opened.has_running_engine and state.access.lost:
         reason = plain(state.access.lost_reason, 200)
-        yield f"{state.access.lost_words}: {reason}: mend it, then `swarm-tui request release` goes on"
+        yield f"{state.access.lost_words}: {reason} (fix the login, then run `swarm-tui request release`)"
     dial = dial_words(state.access.dial, state.slots, time.time())
     if opened.has_running_engine and dial:
         yield f"slots {dial}"
@@ -299,13 +320,12 @@ def _model_lines(opened: OpenedSweep) -> Iterable[str]:
 
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
-    from swarm_tui.insight.alarm import alarm_lines
-    from swarm_tui.insight.budget import cost_text
-    from swarm_tui.insight.costs import cost_of_each
+    from swarm_tui.failures.alerts import alert_lines
     from swarm_tui.journal.budget_events import BUDGET_CANNOT_HOLD
-    from swarm_tui.journal.doubts import doubts_of
     from swarm_tui.journal.progress_file import integration_progress
-    from swarm_tui.triage.store import count_kept, review_of_sweep
+    from swarm_tui.money.budget import cost_text
+    from swarm_tui.money.forecast import cost_of_each
+    from swarm_tui.review.verdicts import applied_branch_of, count_kept, review_of_sweep
 
     state = opened.state
     counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(state.counts.items()) if count)
@@ -315,7 +335,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     yield "  ".join(word for word in (opened.folder.name, sweep_state(opened), counts, cost) if word)
     if state.budget.is_used_up and opened.has_running_engine:
         more = f"swarm-tui request budget {2 * state.budget.total:g}"
-        yield f"the budget is spent: nothing further is launched until it is raised: `{more}`"
+        yield f"budget reached: no more agents are launched (to raise it: `{more}`)"
     if state.budget.is_blind:
         yield BUDGET_CANNOT_HOLD
     integrating = integration_progress(opened.folder, state.integration, time.time())
@@ -323,32 +343,29 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
         yield f"integrating: {integrating.words}"
     if state.integration.branch:
         yield f"integrated on {state.integration.branch}: {state.integration.fixes} fixes"
+    if applied := applied_branch_of(review_of_sweep(opened.folder.root)):
+        yield f"plan applied on {applied}"
     yield from integration_lines(state.integration, opened.folder.name)
+    yield from (f"changed in your repository: {change}" for change in state.checkout_changes)
     if sweep_state(opened) in ("lost", "stopped", "failed"):
         reason = f" ({plain(state.ended_reason, 200)})" if state.ended_reason else ""
-        again = f"`swarm-tui resume {opened.folder.name}` takes it up again"
-        yield f"no engine works on it{reason}: {opened.spec.why_not_continued or again}"
-    if opened.spec.why_not_continued:
-        said = (line.text for line in state.log if line.level == "warning" and not line.test)
-        # How it ended is said by the first line.
-        warnings = (text for text in said if not text.startswith("engine "))
-        yield from dict.fromkeys(plain(text, 300) for text in warnings)
+        yield f"no engine is running{reason}; to resume: `swarm-tui resume {opened.folder.name}`"
     yield from _host_table(opened)
     yield from filter(None, [opened.why_engine_is_silent])
     yield from _model_lines(opened)
-    yield from doubts_of(state)
+    yield from opened.doubts
     if state.stale_reason:
         yield f"states are stale: {plain(state.stale_reason, 200)}"
-    yield from (plain(line, 400) for line in alarm_lines(state.alarms, state.records))
+    yield from (plain(line, 400) for line in alert_lines(state.alarms, state.records))
     for sentence in opened.spec.left_out:
         yield f"left out: {plain(sentence, 500)}"
     for record in records:
         hindered = record.condition if record.is_hindered else record.stuck and f"stuck: {record.stuck}"
-        tries = "".join(_TRY_SIGNS[made.word] for made in record.tries[-8:])
+        tries = "".join(_TRY_MARKS[made.word] for made in record.tries[-8:])
         reason = record.question if record.state.value == "waiting" else hindered or record.reason
         reason = f"held: {record.held_for}" if record.held_for else reason
         known = f" ({BASELINE_WORDS[record.baseline]})" if record.baseline in BASELINE_WORDS else ""
         yield f"  {MARKS[record.mark].word:12} {tries:8} {plain(record.test, 200)}{known}" + (
             f"  {plain(reason, 300)}" if reason else ""
         )
-    yield from hard_to_use_lines(opened)
+    yield from open_block_lines(opened)

@@ -1,15 +1,15 @@
-"""`swarm-tui stop`: stops a sweep so that it can be resumed."""
+"""`swarm-tui stop`: stop a sweep that can be resumed later."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-DESCRIPTION = """Stops a sweep: nothing more is launched, work that is handed in is harvested, the other agents are
-stopped and what they have committed is kept. `swarm-tui resume` takes it up again."""
+DESCRIPTION = """Stop a sweep: launch no more agents, pull submitted work, stop the other agents and keep their commits.
+You can resume the sweep with `swarm-tui resume`."""
 EXAMPLES = """\
-  swarm-tui stop               the newest sweep of this repository
-  swarm-tui stop 20261118      another one"""
+  swarm-tui stop               stop the newest sweep of this repository
+  swarm-tui stop 20261118      stop this sweep"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,21 +20,20 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.engine_requests import send_request, wait_for_end, wait_for_release
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.model.requests import RequestKind
-    from swarm_tui.teeth.opening import turn_of_sweep
-    from swarm_tui.teeth.turn import STOPPED_MEASURING
+    from swarm_tui.journal.requests import RequestKind
+    from swarm_tui.strength.review import turn_of_sweep
+    from swarm_tui.strength.turn import STOPPED_MEASURING
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
-    if not opened.spec.why_not_continued:
-        wait_for_release(opened)
-    if not opened.has_running_engine and not opened.spec.why_not_continued:
+    wait_for_release(opened)
+    if not opened.has_running_engine:
         if turn_of_sweep(opened.folder).stop_and_wait():
             print_progress(STOPPED_MEASURING)
         else:
-            print_progress(f"no engine works on {opened.folder.name}: there is nothing to stop")
+            print_progress(f"nothing to stop: no engine is running for {opened.folder.name}")
         return 0
     send_request(opened, RequestKind.STOP_SWEEP)
-    print_progress(f"{opened.folder.name} is stopping: what is handed in is harvested, the other agents are stopped")
+    print_progress(f"stopping {opened.folder.name}: submitted work is pulled, the other agents are stopped")
     wait_for_end(opened)
-    print_progress(f"stopped; `swarm-tui resume {opened.folder.name}` takes it up again")
+    print_progress(f"stopped; to resume: `swarm-tui resume {opened.folder.name}`")
     return 0

@@ -1,23 +1,81 @@
-"""The options that the commands share which begin a sweep, and how they show it."""
+"""Options of commands that begin a sweep."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
+from swarm_tui.errors import UsageError
+from swarm_tui.model.budget import limit_text
 from swarm_tui.model.options import AGENTS, OPTIONS, Option, RunOptions
 
 if TYPE_CHECKING:
-    from swarm_tui.engine.order import Order
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.journal.open import OpenedSweep
+    from swarm_tui.model.spec import SweepSpec
+    from swarm_tui.money.forecast import PastSweep
+    from swarm_tui.sweep.order import Order
+
+
+SWEEPS_READ: Final = 5
+"""The number of earlier sweeps that an estimate uses."""
+
+
+def say_cost(spec: SweepSpec, tests: Sequence[str], say: Callable[[str], None]) -> SweepSpec:
+    """Report the expected cost of a sweep and whether its budget can be enforced; return it with the estimate."""
+    from swarm_tui.agents.types import agent_type_of_sweep
+    from swarm_tui.money.forecast import estimate_cost
+
+    kind = agent_type_of_sweep(spec)
+    if not kind.has_model:
+        if spec.has_budget:
+            say("the budget has no effect: these agents cost nothing")
+        return spec
+    past = islice(past_sweeps(spec), SWEEPS_READ)
+    estimate = estimate_cost(tests, past, has_integrator=spec.integrator == "agent")
+    if spec.has_budget and not kind.says_cost:
+        say(f"{kind.title or spec.agent_type} may not report its cost; the budget is not enforced then")
+    if estimate is None:
+        say("cost: unknown (no earlier sweep here reported it)")
+        return spec
+    say(f"cost: {estimate.text}{' imputed' if spec.is_cost_imputed else ''}")
+    if spec.budget is not None and estimate.dollars > spec.budget:
+        say(f"the budget of {limit_text(spec.budget)} is probably too small to launch all tests")
+    return spec.model_copy(update={"estimated_cost": (estimate.dollars, estimate.low, estimate.high)})
+
+
+def past_sweeps(spec: SweepSpec) -> Iterator[PastSweep]:
+    """Return the cost of earlier sweeps of this repository with the same agent type, newest first."""
+    from swarm_tui.errors import SwarmError
+    from swarm_tui.journal.folder import list_sweeps
+    from swarm_tui.journal.open import open_sweep
+    from swarm_tui.money.forecast import PastSweep
+
+    for folder in reversed(list_sweeps(Path(spec.repository))):
+        try:
+            earlier = folder.read_spec()
+            if (earlier.agent_type, earlier.kind) != (spec.agent_type, spec.kind):
+                continue
+            state = open_sweep(folder).state
+        except SwarmError:
+            continue
+        integrator = state.integrator.spending if state.integrator is not None else None
+        tests = {
+            record.test: record.spending.dollars
+            for record in state.tests()
+            # The cost of running and stopped agents is incomplete.
+            if record.result is not None and record.spending.priced and not record.spending.unpriced
+        }
+        if tests:
+            yield PastSweep(tests, integrator.known_dollars if integrator is not None else None)
 
 
 def add_options(parser: argparse.ArgumentParser, command: str) -> dict[str, argparse._ArgumentGroup]:
-    """Declare the options of a command that begins a sweep; return the argument groups by title."""
+    """Declare the options of a command that starts a sweep; return the argument groups by title."""
     groups: dict[str, argparse._ArgumentGroup] = {}
     for option in OPTIONS:
         if command in option.flag.commands:
@@ -60,34 +118,38 @@ def _parser_of(option: Option) -> Callable[[str], Any]:
     parse = option.flag.parse
     if parse is None:
         return next((kind for kind in (int, float) if kind in (option.type, *get_args(option.type))), str)
-    return parsed_by(parse)
+    return argument_parser(option.flag.name, parse)
 
 
-def parsed_by(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a parser of words whose ValueError argparse shows."""
+def argument_parser(flag: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the parser of an option's value; errors name the option, as those of argparse do."""
 
     def read(text: str) -> Any:
         try:
             return parse(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
+        except UsageError as error:
+            raise UsageError(f"argument {flag}: {error.message}", error.hint) from error
 
     return read
 
 
 def add_mngr_option(parser: argparse._ActionsContainer) -> None:
-    """Declare --mngr, which depends on the machine and is not kept with the sweep."""
-    parser.add_argument("--mngr", metavar="PATH", help="the mngr to use (default: SWARM_MNGR, PATH, our own)")
+    """Declare --mngr, which is not saved with the sweep because it depends on the machine."""
+    parser.add_argument(
+        "--mngr", metavar="PATH", help="use this mngr (default: SWARM_MNGR, then PATH, then the private one)"
+    )
 
 
 def add_display_options(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--headless", action="store_true", help="progress on stderr instead of the room")
-    parser.add_argument("--json", action="store_true", help="with --headless: the end state as JSON on stdout")
+    parser.add_argument("--headless", action="store_true", help="print progress on stderr instead of opening the room")
+    parser.add_argument("--json", action="store_true", help="with --headless: print the final state as JSON on stdout")
 
 
 def order_of(arguments: argparse.Namespace, **besides: Any) -> Order:
-    """Return the order that the options describe; `besides` are fields that only one command has."""
-    from swarm_tui.engine.order import Order
+    """Return the order for these options; `besides` are fields of a single command."""
+    from swarm_tui.sweep.order import Order
 
     given = {field.name: getattr(arguments, field.name) for field in fields(RunOptions) if field.name in arguments}
     given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
@@ -97,7 +159,7 @@ def order_of(arguments: argparse.Namespace, **besides: Any) -> Order:
 
 
 def show_sweep(folder: SweepFolder, arguments: argparse.Namespace, known: OpenedSweep | None = None) -> int:
-    """Show a running sweep: in the room, or without a terminal as progress until its end."""
+    """Show a running sweep in the room, or without a terminal as progress until its end."""
     from swarm_tui.cli.open import has_terminal, show_room
 
     if has_terminal() and not arguments.headless:

@@ -1,4 +1,4 @@
-"""`swarm-tui wait`: waits until something is so in a sweep, for scripts."""
+"""`swarm-tui wait`: wait for a condition of a sweep, for scripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.cli.progress import RELEASE_TIME, print_progress
-from swarm_tui.cli.sweep_options import parsed_by
+from swarm_tui.cli.sweep_options import argument_parser
 from swarm_tui.model.conditions import CONDITIONS, Expression, parse_expression
 from swarm_tui.model.options import parse_duration
 
@@ -16,37 +16,37 @@ if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
 
 _WORDS: Final = "\n".join(f"  {word:12} {meaning}" for word, meaning in CONDITIONS.items())
-DESCRIPTION = f"""Waits until something is so in a sweep, and prints which of the words hold then. Words are joined by
+DESCRIPTION = f"""Wait until a condition of a sweep is true, and print the words that are true then. Combine words with
 `and`, `or`, `not` and brackets:
 {_WORDS}"""
 EXAMPLES = """\
-  swarm-tui wait --until done                                  the newest sweep here is finished
-  swarm-tui wait --until 'done or asks' --timeout 2h           or somebody is asked something
+  swarm-tui wait --until done                                  the newest sweep is finished
+  swarm-tui wait --until 'done or asks' --timeout 2h           or an agent asks you
   swarm-tui wait --until 'fixes and not asks' 20261118         another sweep
   swarm-tui wait --until 'over-budget' && swarm-tui stop
-Exit codes: 0 it is so; 1 it is not, and no engine works on the sweep any more; 2 misuse; 124 the time is over."""
+Exit codes: 0 the condition is true; 1 it is false and no engine is running; 2 usage error; 124 timeout."""
 
 EXIT_SO, EXIT_NOT_SO, EXIT_TIME_OVER = 0, 1, 124
 _INTERVAL: Final = 0.2
 _STATES_INTERVAL: Final = 1.0
-"""Some conditions come with the time, without an event."""
+"""Some conditions become true with time, without an event."""
 _START_TIME: Final = 20.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
-    parser.add_argument("--until", metavar="WORDS", required=True, help="what is waited for")
-    parser.add_argument("--timeout", metavar="TIME", type=parsed_by(parse_duration), help="not longer: 90s, 30m, 2h")
+    parser.add_argument("--until", metavar="WORDS", required=True, help="the condition")
+    timeout = argument_parser("--timeout", parse_duration)
+    parser.add_argument("--timeout", metavar="TIME", type=timeout, help="stop waiting after this time: 90s, 30m, 2h")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import following, opened_sweep
-    from swarm_tui.insight.conditions import is_so
+    from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.journal.conditions import is_so
 
     expression = parse_expression(arguments.until)
     opened = opened_sweep(arguments.sweep, Path.cwd())
-    with following(arguments.sweep, opened.folder, is_awaited=True):
-        code = wait_for(opened, expression, arguments.timeout)
+    code = wait_for(opened, expression, arguments.timeout)
     if code == EXIT_SO:
         words = filter(is_so(opened.state, time.time()), expression.words)
         print(" ".join(words) or f"not {expression.words[0]}")
@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def wait_for(opened: OpenedSweep, expression: Expression, timeout: float | None) -> int:
-    """Wait until the expression holds, or cannot come to hold; return the exit code."""
-    from swarm_tui.insight.conditions import is_so
+    """Wait until the expression is true or no engine is left to make it true; return the exit code."""
+    from swarm_tui.journal.conditions import is_so
 
     begun = working_at = time.monotonic()
     checked: tuple[int, float] = (-1, 0.0)
@@ -65,14 +65,14 @@ def wait_for(opened: OpenedSweep, expression: Expression, timeout: float | None)
         if state.last_seq != checked[0] or now - checked[1] >= _STATES_INTERVAL:
             if expression.holds(is_so(state, time.time())):
                 return EXIT_SO
-            # What takes long to find out is asked for less often.
+            # The longer a check takes, the less often it runs.
             checked = state.last_seq, time.monotonic() + (time.monotonic() - now)
         if opened.has_running_engine:
             working_at = now
         elif now - working_at > (RELEASE_TIME if state.started_at is not None else _START_TIME):
-            print_progress(f"it is not so, and no engine works on {opened.folder.name} any more")
+            print_progress(f"the condition is false, and no engine is running for {opened.folder.name}")
             return EXIT_NOT_SO
         if timeout is not None and now - begun >= timeout:
-            print_progress(f"it is not so after {timeout:g} s")
+            print_progress(f"the condition is false after {timeout:g} s")
             return EXIT_TIME_OVER
         time.sleep(_INTERVAL if timeout is None else max(0.0, min(_INTERVAL, begun + timeout - now)))

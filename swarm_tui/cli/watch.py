@@ -1,4 +1,4 @@
-"""`swarm-tui watch`: the room on agents of mngr that no sweep made."""
+"""`swarm-tui watch`: open the room on all agents of mngr."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.model.shapes import ShownSweep
-    from swarm_tui.watching.conditions import Conditions
+    from swarm_tui.watch.agents import Conditions
 
 DESCRIPTION = """\
-Open a room on the agents that mngr knows, whoever made them: yours, those of sweeps, on this machine and on others.
-Looking changes nothing. Agents of this machine are there at once, and what they do is seen as it happens; those on
-other machines come as `mngr list` tells of them, every 15 seconds or more. Conditions are mngr's own (CEL, as for
-`mngr list`); mngr judges them, which takes it some seconds.
+Open the room on all agents of mngr: yours and those of sweeps, on this machine and on other hosts. This does not change
+any agent. Agents on this machine appear immediately and update live. Agents on other hosts come from `mngr list`, every
+15 seconds or more. Filters are CEL expressions, as for `mngr list`; mngr evaluates them, which takes some seconds.
 
-`b` in the room groups them by project, host, type, state or one of their labels."""
+Press `b` in the room to group agents by project, host, type, state or label."""
 EXAMPLES = """\
-  swarm-tui watch                                       every agent
-  swarm-tui watch --include 'labels.project == "shop"'  those of one project
-  swarm-tui watch --exclude 'state == "STOPPED"'        those that are not stopped
-  swarm-tui watch --json                                once, for a script: the shape of `status --json`"""
+  swarm-tui watch                                       show all agents
+  swarm-tui watch --include 'labels.project == "shop"'  show the agents of one project
+  swarm-tui watch --exclude 'state == "STOPPED"'        hide stopped agents
+  swarm-tui watch --json                                print once, in the format of `status --json`"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--include", action="append", default=[], metavar="CEL", help="only agents for which this holds"
+        "--include", action="append", default=[], metavar="CEL", help="show only agents that match; repeatable"
     )
-    parser.add_argument("--exclude", action="append", default=[], metavar="CEL", help="no agents for which this holds")
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="CEL", help="hide agents that match; repeatable"
+    )
     parser.add_argument("--json", action="store_true", help="print all agents once, as JSON")
     parser.add_argument("--plain", action="store_true", help="print all agents once, as plain lines")
-    parser.add_argument("--ascii", action="store_true", help="draw with ASCII signs only")
+    parser.add_argument("--ascii", action="store_true", help="use only ASCII characters")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_once(arguments: argparse.Namespace) -> int:
     import asyncio
 
-    from swarm_tui.watching.observer import look_once
+    from swarm_tui.watch.observer import look_once
 
     with _watch(arguments) as (folder, conditions):
         asyncio.run(look_once(folder, conditions))
@@ -69,11 +70,11 @@ def _open_room(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.open import require_terminal
     from swarm_tui.room.splash import splash
 
-    require_terminal("`swarm-tui watch --plain` prints all agents once")
+    require_terminal("run `swarm-tui watch --plain` instead")
     with splash("watch", panel="Agents", is_ascii=arguments.ascii), _watch(arguments) as (folder, conditions):
-        from swarm_tui.watching.opening import ObserverProcess
+        from swarm_tui.watch.start import ObserverProcess
 
-        # It takes its first look while the room's modules are imported.
+        # Its first poll runs while the room is imported.
         with closing(ObserverProcess(folder, conditions)) as observer:
             from swarm_tui.room.entry import open_room
 
@@ -83,9 +84,9 @@ def _open_room(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _watch(arguments: argparse.Namespace) -> Iterator[tuple[SweepFolder, Conditions]]:
-    """Begin a watch of the agents that the arguments mean."""
-    from swarm_tui.watching.conditions import Conditions
-    from swarm_tui.watching.opening import watch_folder
+    """Yield the folder and the filters of a watch."""
+    from swarm_tui.watch.agents import Conditions
+    from swarm_tui.watch.start import watch_folder
 
     with watch_folder("agents of mngr") as folder:
         yield folder, Conditions(tuple(arguments.include), tuple(arguments.exclude))

@@ -1,1 +1,1 @@
-"""The demo: a packaged sample project, recorded work of agents on it, and the sweep that replays the work."""
+"""The demo: a packaged sample project, recorded work of agents on it, and a sweep that replays the work."""

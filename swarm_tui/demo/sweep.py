@@ -1,4 +1,4 @@
-"""Starts the demo's sweep: the sample's tests, the offline agent, a mngr home and a tmux server of its own."""
+"""Make the sample repository, start its sweep."""
 
 from __future__ import annotations
 
@@ -11,22 +11,65 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.git import init_repository
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.provision import FoundMngr, find_mngr, install_mngr
-from swarm_tui.demo.sample import RECORDS, TESTS, TUTORIAL, sample_repository
-from swarm_tui.engine.order import Order, begin_sweep, check_order, prepare_sweep
-from swarm_tui.engine.start import start_engine
-from swarm_tui.errors import ProgramMissing
+from swarm_tui.adapters.scratch import short_folder
+from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.model.spec import MngrSettings
+from swarm_tui.sweep.order import Order, begin_sweep, check_order, prepare_sweep
+from swarm_tui.sweep.start import start_engine
+
+SAMPLE: Final = Path(__file__).parent / "sample"
+RECORDS: Final = Path(__file__).parent / "records"
+PROJECT: Final = "larder"
+TESTS: Final = "tests/e2e"
+TUTORIAL: Final = "tutorial.sh"
+IDENTITY: Final = ("Demo Person", "demo@example.org")
+
+_MARK: Final = "swarm-tui-demo"
+"""A file in .git that marks a repository of the demo, which may be used again."""
+
+# Replaces the dot of names that packaging tools would treat specially.
+_DOT: Final = "dot-"
+_LITTER: Final = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache", ".test_output")
+
+
+def sample_repository(folder: Path | None) -> Path:
+    """Return a repository of the sample: a new one in a new or empty folder, or the one of an earlier demo."""
+    if folder is None:
+        return _make(Path(tempfile.mkdtemp(prefix="swarm-demo-")) / PROJECT)
+    folder = folder.expanduser().absolute()
+    if (folder / ".git" / _MARK).is_file():
+        return folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not empty", "use a new or empty folder, or none to create a temporary one")
+    return _make(folder)
+
+
+def _make(folder: Path) -> Path:
+    try:
+        shutil.copytree(SAMPLE, folder, ignore=_LITTER, dirs_exist_ok=True)
+        for path in folder.glob(f"{_DOT}*"):
+            path.rename(path.with_name("." + path.name.removeprefix(_DOT)))
+        for path in (folder / "bin").iterdir():
+            # A wheel may have lost the executable bit.
+            path.chmod(0o755)
+    except OSError as error:
+        raise SwarmError(f"the sample cannot be written to {folder}: {error.strerror or error}") from error
+    repository = init_repository(folder, branch="main", identity=IDENTITY)
+    repository.run("add", "--all")
+    repository.run("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", "larder 0.4.0")
+    (repository.git_directory / _MARK).write_text("created by `swarm-tui demo`\n")
+    return folder
+
 
 SLOTS: Final = 6
 TITLE: Final = "demo: larder"
-# Long enough for a person who looks around first; a demo without a person has to end.
+# Long enough to look around first, but an unattended demo must finish.
 WAIT_TIMEOUT: Final = 600.0
-# The path of a tmux socket has to stay under 107 bytes, whatever TMPDIR says.
-_SHORT_FOLDER: Final = Path("/tmp")
 
 Progress = Callable[[str], None]
 
@@ -43,7 +86,7 @@ class DemoOptions:
 
 
 async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
-    """Make the repository, find or install mngr, and start a sweep apart from the user's own mngr, tmux and git."""
+    """Create the repository, find or install mngr, and start a sweep isolated from the user's mngr, tmux and git."""
     order = Order(
         folder=Path.cwd(),
         agent_type="offline",
@@ -73,25 +116,25 @@ async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
         # No sweep refers to this home yet, so `clean` would not find it.
         shutil.rmtree(Path(str(settings.home)).parent, ignore_errors=True)
         raise
-    progress(f"sweep {folder.name}: {len(tests)} tests, {spec.slots} slots, mngr {mngr.version} in a home of its own")
+    progress(f"sweep {folder.name}: {len(tests)} tests, {spec.slots} slots, mngr {mngr.version} in a separate home")
     start_engine(folder)
     return folder
 
 
 async def find_or_install_mngr(override: str | None, progress: Progress) -> FoundMngr:
-    """Return a mngr of a supported version; install one into swarm-tui's private environment where there is none."""
+    """Return a supported mngr. If there is none, install it into swarm-tui's private environment."""
     try:
         return await find_mngr(override)
     except ProgramMissing as error:
         if override or os.environ.get("SWARM_MNGR"):
             raise
-        progress(f"{error.message}: it is put into swarm-tui's own environment now, nothing else is touched")
+        progress(f"{error.message}; installing it into swarm-tui's private environment")
         return await install_mngr(progress)
 
 
 def make_private_home(mngr: str) -> MngrSettings:
-    """Make a mngr home and a tmux folder for one sweep; `swarm-tui clean` removes them."""
-    root = Path(tempfile.mkdtemp(prefix="sw", dir=_SHORT_FOLDER if _SHORT_FOLDER.is_dir() else None))
+    """Create a mngr home and a tmux folder for one sweep. `swarm-tui clean` removes them."""
+    root = Path(tempfile.mkdtemp(prefix="sw", dir=short_folder()))
     home, tmux = root / "home", root / "t"
     home.mkdir()
     tmux.mkdir()
@@ -99,7 +142,7 @@ def make_private_home(mngr: str) -> MngrSettings:
 
 
 async def _disable_modal(settings: MngrSettings, repository: Path) -> None:
-    """Disable the Modal provider: without an account it makes mngr commands complain in a new home."""
+    """Disable the Modal provider, which makes mngr commands fail in a new home without an account."""
     mngr = Mngr(settings.path, mngr_environment(settings), repository)
     if any(plugin.name == "modal" and plugin.is_enabled for plugin in await mngr.plugins()):
         await mngr.set_config("providers.modal.is_enabled", "false")

@@ -1,1 +1,1 @@
-"""The doctor: finds out whether this machine has what swarm-tui needs, and how to get what is missing."""
+"""Check this machine and other hosts for missing or outdated programs."""

@@ -1,4 +1,4 @@
-"""The checks of the doctor: each examines one thing, and says what to do when it is not as needed; runs them all."""
+"""Checks of this machine."""
 
 from __future__ import annotations
 
@@ -13,24 +13,34 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.confinement import BWRAP, check_confinement
-from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git.command import OLDEST_VERSION
-from swarm_tui.adapters.interpreters import find_interpreter
 from swarm_tui.adapters.mngr import Mngr
-from swarm_tui.adapters.mngr_hosts import find_host, read_hosts
-from swarm_tui.adapters.mngr_settings import current_settings, mngr_environment
-from swarm_tui.adapters.packages import how_to_get
-from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.mngr_settings import current_settings, find_host, mngr_environment, read_hosts
+from swarm_tui.adapters.processes.confinement import BWRAP, check_confinement
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.group import how_to_get
+from swarm_tui.adapters.processes.run import run_process
 from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, FoundMngr, find_mngr, install_mngr
+from swarm_tui.adapters.python_env import find_interpreter
 from swarm_tui.adapters.tmux import Tmux
-from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, kind_of
-from swarm_tui.agents.login import check_home, check_login, check_program
-from swarm_tui.doctor.check import Check
+from swarm_tui.agents.login import check_home, check_login, check_program, version_advice
+from swarm_tui.agents.types import DEFAULT_AGENT_TYPE, AgentType, kind_of
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
-from swarm_tui.model.limits import Confinement
+from swarm_tui.hosts.local import list_processes
+from swarm_tui.model.run_limits import Confinement
 from swarm_tui.model.text import plain
-from swarm_tui.places.local_agents import list_processes
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a check. If `ok` is set, `fix` is only advice."""
+
+    name: str
+    ok: bool
+    found: str
+    needed: str
+    fix: str = ""
+
 
 NEEDED_TMUX: Final = (3, 2)
 NEEDED_SCREEN: Final = (80, 24)
@@ -40,27 +50,27 @@ _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What the machine is to be used for."""
+    """The planned use of this machine: the mngr, agent type, provider and hosts to check."""
 
     mngr: str | None = None
-    """A mngr named by the user."""
+    """The path of a mngr, if the user names one."""
     agent: str | None = None
     provider: str = "local"
     hosts: tuple[str, ...] = ()
-    """Machines that mngr knows, on which agents are to run."""
+    """The names of hosts in the settings of mngr."""
 
     @property
-    def kind(self) -> AgentKind | None:
+    def kind(self) -> AgentType | None:
         return kind_of(self.agent) if self.agent is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The environment and the terminal that are examined."""
+    """The environment and the terminal to check."""
 
     environment: Mapping[str, str]
     screen: tuple[int, int] | None
-    """Columns and lines of the terminal; None without one."""
+    """Columns and lines; None without a terminal."""
 
 
 async def check_python(_: Requirements, __: Machine) -> list[Check]:
@@ -78,19 +88,19 @@ async def check_tmux(_: Requirements, machine: Machine) -> list[Check]:
 
 
 async def check_ps(_: Requirements, machine: Machine) -> list[Check]:
-    needed = "a ps that lists all processes (without it mngr takes live agents for done)"
+    needed = "a ps that lists all processes (otherwise mngr reports running agents as done)"
     try:
         is_fit = await list_processes(_environment(machine)) is not None
     except ProgramMissing as error:
         return [Check("ps", False, "not installed", needed, error.hint)]
-    found = "lists all processes" if is_fit else "does not know the options that are needed (busybox?)"
+    found = "lists all processes" if is_fit else "missing options (busybox?)"
     return [Check("ps", is_fit, found, needed, "" if is_fit else how_to_get("ps"))]
 
 
 async def check_rsync(requirements: Requirements, machine: Machine) -> list[Check]:
     is_remote = requirements.provider != "local" or bool(requirements.hosts)
     elsewhere = ", ".join(requirements.hosts) or requirements.provider
-    needed = f"to copy files from and to {plain(elsewhere, 60)}" if is_remote else "only with remote providers"
+    needed = f"to copy files from and to {plain(elsewhere, 60)}" if is_remote else "only for remote providers"
     try:
         finished = await run_process(["rsync", "--version"], environment=_environment(machine))
     except AdapterError as error:
@@ -99,7 +109,7 @@ async def check_rsync(requirements: Requirements, machine: Machine) -> list[Chec
 
 
 async def check_bwrap(_: Requirements, machine: Machine) -> list[Check]:
-    needed = "only with --confine"
+    needed = "only for --confine"
     if shutil.which(BWRAP, path=machine.environment.get("PATH")) is None:
         return [Check(BWRAP, True, "not installed", needed, how_to_get(BWRAP))]
     try:
@@ -115,14 +125,14 @@ async def check_mngr(requirements: Requirements, machine: Machine) -> list[Check
     except ProgramMissing as error:
         fix = await _how_to_get_mngr(machine)
         return [Check("mngr", False, error.message, "0.3", fix)]
-    check = Check("mngr", True, f"{found.version} at {found.path} ({found.origin})", "0.3")
+    check = Check("mngr", True, f"{found.version} at {found.path} ({found.origin})", "0.3", found.warning)
     settings = current_settings(found.path, machine.environment)
     adapter = Mngr(found.path, mngr_environment(settings, _tokens(machine)))
     try:
         plugins = {plugin.name for plugin in await adapter.plugins() if plugin.is_enabled}
         problems = (await adapter.list_agents(provider=None)).errors if "modal" in plugins else ()
     except AdapterError as error:
-        fix = error.hint or f"run `{found.path} list` to see more"
+        fix = error.hint or f"for details, run `{found.path} list`"
         return [replace(check, ok=False, found=plain(error.message, 300), fix=fix)]
     is_modal_dirty = any(problem.provider_name == "modal" for problem in problems)
     return [
@@ -134,7 +144,7 @@ async def check_mngr(requirements: Requirements, machine: Machine) -> list[Check
 
 
 async def check_hosts(requirements: Requirements, machine: Machine) -> list[Check]:
-    """Check the hosts that are named, all of them at once."""
+    """Check the named hosts concurrently."""
     if not requirements.hosts:
         return []
     from swarm_tui.doctor.host_checks import check_host
@@ -147,7 +157,7 @@ async def check_hosts(requirements: Requirements, machine: Machine) -> list[Chec
 
 
 async def check_agent_program(requirements: Requirements, machine: Machine) -> list[Check]:
-    """Check the agent's program itself, since mngr reports a failed download as "installed successfully"."""
+    """Check the agent's program itself, because mngr reports a failed download as "installed successfully"."""
     kind = requirements.kind
     if kind is None or not kind.program:
         return []
@@ -162,13 +172,14 @@ async def check_agent_program(requirements: Requirements, machine: Machine) -> l
         login = await check_login(kind, environment)
     except SwarmError as error:
         return [Check(program, False, plain(error.message, 200), needed, error.hint)]
-    state = {True: ", logged in", False: "", None: ", its login is not known"}[login.is_logged_in]
-    return [Check(program, True, f"{version}{state if kind.login_command else ''}", needed)]
+    state = {True: ", logged in", False: "", None: ", login unknown"}[login.is_logged_in]
+    found = f"{version}{state if kind.login_command else ''}"
+    return [Check(program, True, found, needed, version_advice(kind, version))]
 
 
 async def check_keys(_: Requirements, machine: Machine) -> list[Check]:
     """Check whether mngr's ctrl+q and ctrl+t are bound on the tmux server that agents run on."""
-    needed = "ctrl+q and ctrl+t that harm no agent"
+    needed = "ctrl+q and ctrl+t not bound by mngr"
     settings = current_settings("mngr", machine.environment)
     tmux = Tmux(mngr_environment(settings))
     try:
@@ -181,15 +192,15 @@ async def check_keys(_: Requirements, machine: Machine) -> list[Check]:
     is_inside = bool(machine.environment.get("TMUX"))
     where = "in every session of this tmux server" + (", and you are in tmux now" if is_inside else "")
     keys = " and ".join(f"ctrl+{key.removeprefix('C-')}" for key in bound)
-    advice = f"swarm-tui shields the agents of its sweeps; where you attach by hand, {prefix} d brings you back"
-    return [Check("keys", True, f"mngr has {keys} end or stop an agent at once, {where}", needed, advice)]
+    advice = f"swarm-tui disables these keys for the agents of its sweeps; elsewhere, detach with {prefix} d"
+    return [Check("keys", True, f"{keys} destroy or stop an agent immediately, {where}", needed, advice)]
 
 
 async def check_terminal(_: Requirements, machine: Machine) -> list[Check]:
     needed = f"{NEEDED_SCREEN[0]}x{NEEDED_SCREEN[1]}, UTF-8, colours"
     variables = machine.environment
     if machine.screen is None:
-        return [Check("terminal", True, "none here", needed)]
+        return [Check("terminal", True, "not a terminal", needed)]
     columns, lines = machine.screen
     locale = variables.get("LC_ALL") or variables.get("LC_CTYPE") or variables.get("LANG") or ""
     is_unicode = "utf" in locale.lower()
@@ -202,11 +213,11 @@ async def check_terminal(_: Requirements, machine: Machine) -> list[Check]:
     )
     advice = []
     if columns < NEEDED_SCREEN[0] or lines < NEEDED_SCREEN[1]:
-        advice.append("a larger window shows more")
+        advice.append("use a larger window")
     if not is_unicode:
-        advice.append("without a UTF-8 locale use `swarm-tui --ascii`")
+        advice.append("set a UTF-8 locale, or use `swarm-tui open --ascii`")
     is_usable = variables.get("TERM", "dumb") != "dumb"
-    fix = "; ".join(advice) if is_usable else "set TERM to what your terminal is, such as xterm-256color"
+    fix = "; ".join(advice) if is_usable else "set TERM to the type of your terminal, such as xterm-256color"
     found = f"{columns}x{lines}, {variables.get('TERM') or 'no TERM'}, {colours} colours, {locale or 'no locale'}"
     return [Check("terminal", is_usable, plain(found, 200), needed, fix)]
 
@@ -239,12 +250,16 @@ async def _version_check(name: str, words: list[str], needed: tuple[int, int], m
 
 
 async def _check_identity(machine: Machine) -> Check:
-    """Check that git has a name for commits, without which agents cannot commit their work."""
+    """Check that git has a user name, which agents need to commit."""
     finished = await run_process(["git", "var", "GIT_AUTHOR_IDENT"], environment=_environment(machine))
     has_name = finished.code == 0
-    fix = "" if has_name else "git config --global user.name ... and user.email ... (the demo has its own)"
+    fix = (
+        ""
+        if has_name
+        else "git config --global user.name NAME; git config --global user.email ADDRESS (not needed for the demo)"
+    )
     found = plain(finished.text.rpartition(" <")[0], 80) if has_name else "none"
-    return Check("git identity", True, found, "a name and an address for the commits of agents", fix)
+    return Check("git identity", True, found, "name and email address for commits", fix)
 
 
 async def _how_to_get_mngr(machine: Machine) -> str:
@@ -252,7 +267,7 @@ async def _how_to_get_mngr(machine: Machine) -> str:
         interpreter = await find_interpreter(NEEDED_PYTHON, machine.environment, may_install=False)
     except ProgramMissing as error:
         return str(error)
-    return f"`swarm-tui doctor --fix` puts it into an environment of its own, with Python {interpreter.shown_version}"
+    return f"to install it privately with Python {interpreter.shown_version}, run `swarm-tui doctor --fix`"
 
 
 def _plugin_check(plugin: str, requirements: Requirements, plugins: set[str], mngr: FoundMngr) -> Check:
@@ -260,7 +275,9 @@ def _plugin_check(plugin: str, requirements: Requirements, plugins: set[str], mn
     is_required = requirements.kind is not None and requirements.kind.plugin == plugin
     needed = f"for {plugin} agents" if is_required else f"only for {plugin} agents"
     fix = _how_to_get_plugin(plugin, f"--agent {plugin}", mngr) if is_required and not has_it else ""
-    return Check(f"mngr plugin {plugin}", has_it or not is_required, "there" if has_it else "not there", needed, fix)
+    return Check(
+        f"mngr plugin {plugin}", has_it or not is_required, "installed" if has_it else "not installed", needed, fix
+    )
 
 
 def _modal_check(requirements: Requirements, plugins: set[str], mngr: FoundMngr, *, is_dirty: bool) -> Check:
@@ -268,40 +285,42 @@ def _modal_check(requirements: Requirements, plugins: set[str], mngr: FoundMngr,
     name, needed = "mngr plugin modal", "to run agents on Modal" if is_required else "only to run agents on Modal"
     if "modal" not in plugins:
         fix = _how_to_get_plugin("modal", "--provider modal", mngr) if is_required else ""
-        return Check(name, not is_required, "not there", needed, fix)
+        return Check(name, not is_required, "not installed", needed, fix)
     if not is_dirty:
-        return Check(name, True, "there, with a token", needed)
+        return Check(name, True, "installed, with a token", needed)
     fix = (
         "run `modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET"
         if is_required
-        else f"`{mngr.path} config set --scope user providers.modal.is_enabled false`: "
-        "until then every `mngr list` ends with an error"
+        else f"run `{mngr.path} config set --scope user providers.modal.is_enabled false`; "
+        "otherwise each `mngr list` ends with an error"
     )
-    return Check(name, not is_required, "there, but Modal takes no token of yours", needed, fix)
+    return Check(name, not is_required, "installed, but without a valid Modal token", needed, fix)
 
 
 def _unusual_checks(requirements: Requirements, plugins: set[str], mngr: FoundMngr) -> Iterator[Check]:
-    """Yield checks of a type of agent and of a provider that have none of their own."""
+    """Yield the checks of an agent type or a provider without a specific check."""
     known = plugins | {plugin.replace("_", "-") for plugin in plugins}
     if requirements.agent is not None and kind_of(requirements.agent).plugin not in ("", *PLUGIN_PACKAGES):
-        # A person's settings may define types of agents: a missing plugin is no fault.
-        found = "there" if requirements.agent in known else "no plugin; maybe a type of mngr's settings"
-        yield Check(f"agent {plain(requirements.agent, 40)}", True, found, "the type of agent that is to run")
+        # The user's settings can define agent types, so a missing plugin is not an error.
+        found = "installed" if requirements.agent in known else "not a plugin; possibly defined in the settings of mngr"
+        yield Check(f"agent {plain(requirements.agent, 40)}", True, found, "the agent type to run")
     if requirements.provider not in ("local", "modal"):
         has_it = requirements.provider in known
-        fix = "" if has_it else f"`{mngr.path} plugin list` shows what there is"
+        fix = "" if has_it else f"to list the plugins, run `{mngr.path} plugin list`"
         name = f"provider {plain(requirements.provider, 40)}"
-        yield Check(name, has_it, "there" if has_it else "mngr has no such plugin", "where agents are to run", fix)
+        yield Check(
+            name, has_it, "installed" if has_it else "mngr plugin not found", "the provider to run agents on", fix
+        )
 
 
-def _how_to_get_plugin(plugin: str, wish: str, mngr: FoundMngr) -> str:
+def _how_to_get_plugin(plugin: str, options: str, mngr: FoundMngr) -> str:
     if mngr.origin == "private":
-        return f"`swarm-tui doctor --fix {wish}` adds it"
-    return f"install '{PLUGIN_PACKAGES[plugin]}' beside {mngr.path} (swarm-tui does not touch an environment of yours)"
+        return f"to install it, run `swarm-tui doctor --fix {options}`"
+    return f"install '{PLUGIN_PACKAGES[plugin]}' in the environment of {mngr.path} (swarm-tui does not change it)"
 
 
 def _environment(machine: Machine) -> dict[str, str]:
-    """Return the scrubbed environment with the PATH and HOME that are examined."""
+    """Return the scrubbed environment with PATH and HOME of the machine."""
     names = {name: machine.environment[name] for name in ("PATH", "HOME") if name in machine.environment}
     return scrubbed_environment(names)
 
@@ -323,18 +342,20 @@ async def run_checks(requirements: Requirements, machine: Machine) -> list[Check
 
 
 async def install_missing(requirements: Requirements, machine: Machine, progress: Callable[[str], None]) -> None:
-    """Install mngr and the required plugins into the private environment where they are missing."""
+    """Install mngr and the required plugins into the private environment if they are missing."""
     plugin = kind_of(DEFAULT_AGENT_TYPE).plugin
-    wanted = (plugin, "modal") if requirements.provider == "modal" else (plugin,)
+    needed = (plugin, "modal") if requirements.provider == "modal" else (plugin,)
     try:
         found = await find_mngr(requirements.mngr, machine.environment)
     except ProgramMissing as error:
         if requirements.mngr or machine.environment.get("SWARM_MNGR"):
-            raise UsageError(error.message, "name another one, or none: then swarm-tui puts one in place") from error
-        await install_mngr(progress, plugins=wanted, environment=machine.environment)
+            raise UsageError(
+                error.message, "name another mngr, or leave it out to let swarm-tui install one"
+            ) from error
+        await install_mngr(progress, plugins=needed, environment=machine.environment)
         return
     if found.origin != "private":
         return
     missing = {check.name for check in await run_checks(requirements, machine) if not check.ok}
-    if any(f"mngr plugin {plugin}" in missing for plugin in wanted):
-        await install_mngr(progress, plugins=wanted, environment=machine.environment)
+    if any(f"mngr plugin {plugin}" in missing for plugin in needed):
+        await install_mngr(progress, plugins=needed, environment=machine.environment)

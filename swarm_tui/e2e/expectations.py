@@ -1,4 +1,4 @@
-"""Expectations on what a command did, with messages that show the transcript around a failure."""
+"""Expectations on the result of a command. Failure messages include the transcript."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import difflib
 import re
 from typing import overload
 
-from swarm_tui.e2e.result import CapturedText, CommandResult
-from swarm_tui.e2e.transcript import recent_transcript
+from swarm_tui.e2e.result import CapturedText, CommandResult, recent_transcript
 from swarm_tui.model.text import plain_lines
 
 _SHOWN_CHARACTERS = 4_000
 
 
 class ExpectationFailed(AssertionError):
-    """An expectation was not met; the message includes the transcript around it."""
+    """An expectation was not met. The message includes the transcript."""
 
 
 class ResultExpectation:
@@ -30,7 +29,7 @@ class ResultExpectation:
             self._fail("to succeed")
 
     def to_fail(self) -> None:
-        """Expect an exit code other than 0 from the command itself: one that timed out did not fail."""
+        """Expect an exit code other than 0 from the command itself. A timeout does not count as a failure."""
         __tracebackhide__ = True
         if self._result.exit_code == 0 or self._result.is_timed_out:
             self._fail("to fail")
@@ -45,7 +44,7 @@ class ResultExpectation:
         __tracebackhide__ = True
         result = self._result
         if result.is_timed_out:
-            actual = f"it did not end within its timeout and was stopped after {result.seconds:.1f} s"
+            actual = f"it timed out and was stopped after {result.seconds:.1f} s"
         elif result.exit_code > 128:
             actual = f"it exited with {result.exit_code} (killed by signal {result.exit_code - 128})"
         else:
@@ -60,13 +59,13 @@ class TextExpectation:
         self._text = text
 
     def to_contain(self, part: str) -> None:
-        """Expect the text to contain this part."""
+        """Expect the text to contain `part`."""
         __tracebackhide__ = True
         if part not in self._text:
             self._fail(f"to contain {part!r}")
 
     def not_to_contain(self, part: str) -> None:
-        """Expect the text not to contain this part."""
+        """Expect the text not to contain `part`."""
         __tracebackhide__ = True
         if part in self._text:
             self._fail(f"not to contain {part!r}")
@@ -82,10 +81,10 @@ class TextExpectation:
         """Expect exactly this text."""
         __tracebackhide__ = True
         if self._text != wanted:
-            self._fail("to equal another text (- expected, + what it is)", _difference(wanted, self._text))
+            self._fail("to equal another text (- expected, + actual)", _difference(wanted, self._text))
 
     def to_be_empty(self) -> None:
-        """Expect no character at all."""
+        """Expect an empty text."""
         __tracebackhide__ = True
         if self._text:
             self._fail("to be empty")
@@ -106,12 +105,12 @@ def expect(value: CommandResult) -> ResultExpectation: ...
 @overload
 def expect(value: str) -> TextExpectation: ...
 def expect(value: CommandResult | str) -> ResultExpectation | TextExpectation:
-    """Return the expectations on a command's result or on a text: `expect(result).to_succeed()`."""
+    """Return expectations on the result of a command or on a text, as in `expect(result).to_succeed()`."""
     if isinstance(value, CommandResult):
         return ResultExpectation(value)
     if isinstance(value, str):
         return TextExpectation(value)
-    raise TypeError(f"expect() takes a command's result or a text, not {type(value).__name__}")
+    raise TypeError(f"expect() requires the result of a command or a text, not {type(value).__name__}")
 
 
 def _command(result: CommandResult) -> str:
@@ -124,7 +123,7 @@ def _shown(text: str) -> str:
 
 
 def _difference(wanted: str, text: str) -> str:
-    # ndiff takes quadratic time, and nobody reads a long difference.
+    # ndiff takes quadratic time, so limit the texts.
     before, after = (part[:_SHOWN_CHARACTERS].splitlines(keepends=True) for part in (wanted, text))
     return "\n".join(
         f"{line[0]} {line[2:]!r}" for line in difflib.ndiff(before, after, charjunk=None) if line[0] in "+- "

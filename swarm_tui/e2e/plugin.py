@@ -31,21 +31,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--swarm-e2e-keep-env",
         choices=_WHEN,
         default="never",
-        help="leave a test's home, folder and processes as they are, to look around (default: never)",
+        help="keep the home, folder and processes of a test for debugging (default: never)",
     )
     group.addoption(
         "--swarm-e2e-run-name",
         metavar="NAME",
         default=None,
-        help="name of the folder in .test_output/e2e (default: the date and time)",
+        help="set the name of the folder in .test_output/e2e (default: date and time)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Raise UsageError for a run name that cannot name a folder."""
+    """Raise UsageError for a run name that is not a valid folder name."""
     name = config.getoption("--swarm-e2e-run-name")
     if name is not None and (not name.strip() or name.startswith(".") or "/" in name or not name.isprintable()):
-        raise pytest.UsageError(f"--swarm-e2e-run-name: {name!r} cannot be the name of a folder")
+        raise pytest.UsageError(f"invalid --swarm-e2e-run-name: {name!r} is not a valid folder name")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -66,7 +66,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print where the kept environments are."""
+    """Print the paths of kept environments."""
     reports = (report for reports in terminalreporter.stats.values() for report in reports)
     kept = sorted(
         (report.nodeid, value)
@@ -78,9 +78,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if kept:
         terminalreporter.section("e2e environments kept")
     for test, folder in kept:
-        terminalreporter.write_line(
-            f"{test}: look around with `. {folder}/enter.sh`, remove with `sh {folder}/remove.sh`"
-        )
+        terminalreporter.write_line(f"{test}: enter with `. {folder}/enter.sh`, remove with `sh {folder}/remove.sh`")
 
 
 @pytest.fixture
@@ -101,7 +99,7 @@ def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
     yield record.session
     kept = record.close()
     if kept is not None:
-        # A property reaches the terminal from a parallel worker, too.
+        # A property is also passed from a parallel worker to the terminal summary.
         request.node.user_properties.append((_KEPT, str(kept)))
 
 

@@ -1,4 +1,4 @@
-"""One test of the `e2e` fixture: its session, its transcript when it fails, its artifacts, its clean-up."""
+"""One test with the `e2e` fixture: session, transcript of a failure, artifacts and cleanup."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.e2e.expectations import ExpectationFailed
-from swarm_tui.e2e.isolation import MARK_NAME
-from swarm_tui.e2e.session import E2eSession
+from swarm_tui.e2e.session import MARK_NAME, E2eSession
 from swarm_tui.model.text import plain_lines
 from swarm_tui.tutorial.citations import docstring_part
 
@@ -37,7 +36,7 @@ def folder_name(node_id: str) -> str:
 
 
 def claim_try_folder(root: Path, run_name: str, node_id: str) -> Path:
-    """Make and return the folder of a new try; concurrent runs get different ones."""
+    """Create and return the folder of a new try. Concurrent runs get different folders."""
     output = root / OUTPUT_FOLDER
     test_folder = output / "e2e" / run_name / folder_name(node_id)
     test_folder.mkdir(parents=True, exist_ok=True)
@@ -52,11 +51,11 @@ def claim_try_folder(root: Path, run_name: str, node_id: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise AssertionError("counting does not end")
+    raise AssertionError("unreachable")
 
 
 def write_artifacts(folder: Path, texts: Mapping[str, str], facts: Mapping[str, object], files: Iterable[Path]) -> None:
-    """Write the texts that are not empty, the facts as `result.json`, and copies of the files."""
+    """Write non-empty texts, the facts as `result.json`, and copies of the files."""
     for name, text in texts.items():
         if text:
             (folder / name).write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
@@ -66,9 +65,9 @@ def write_artifacts(folder: Path, texts: Mapping[str, str], facts: Mapping[str, 
 
 
 class E2eTestRecord:
-    """The session and the result of one test, from its set-up to its end."""
+    """The session and the result of one test."""
 
-    # pytest would take the class for a test where it is imported.
+    # Without this, pytest would collect the class as a test.
     __test__ = False
 
     def __init__(
@@ -84,7 +83,7 @@ class E2eTestRecord:
         self._keep_environment = keep_environment
 
     def note_failure(self, error: BaseException | None) -> list[tuple[str, str]]:
-        """Mark the test as failed; return the sections for its report."""
+        """Mark the test as failed. Return the sections for its report."""
         self.has_failed = True
         shown = []
         if not isinstance(error, ExpectationFailed) and self.session.transcript:
@@ -97,7 +96,7 @@ class E2eTestRecord:
         return [("e2e transcript", "\n".join(shown))] if shown else []
 
     def close(self) -> Path | None:
-        """Write the artifacts and clean up; return the folder of an environment that is kept."""
+        """Write the artifacts and clean up. Return the folder of the environment if it is kept."""
         try:
             if self._is_environment_kept:
                 _write_environment_scripts(self.session)
@@ -143,7 +142,7 @@ class E2eTestRecord:
 
 
 def _warn_of_lost_artifacts(error: OSError) -> None:
-    # A read-only checkout or a full disk is no reason for a test to fail.
+    # A test must not fail because of a read-only checkout or a full disk.
     warnings.warn(f"the artifacts of the e2e tests are not kept: {error}", stacklevel=2)
 
 
@@ -159,7 +158,7 @@ def _last_part(text: str) -> str:
 
 
 def _write_environment_scripts(session: E2eSession) -> None:
-    """Write two shell files into a kept environment: one to enter it, one to end its processes and remove it."""
+    """Write two shell scripts into a kept environment: one to enter it, one to kill its processes and remove it."""
     base = session.isolation.base
     exports = "\n".join(
         f"export {name}={shlex.quote(value)}" for name, value in session.environment.items() if name.isidentifier()
@@ -167,7 +166,7 @@ def _write_environment_scripts(session: E2eSession) -> None:
     (base / "enter.sh").write_text(f"{exports}\ncd {shlex.quote(str(session.folder))}\n", encoding="utf-8")
     mark = shlex.quote(f"{MARK_NAME}={session.isolation.mark}")
     (base / "remove.sh").write_text(
-        "#!/bin/sh\n# Ends what this test has left running and removes its folders.\n"
+        "#!/bin/sh\n# Kills the processes of this test and removes its folders.\n"
         "for process in /proc/[0-9]*; do\n"
         '    [ "$process" = "/proc/$$" ] && continue\n'
         f'    tr "\\0" "\\n" 2>/dev/null < "$process/environ" | grep -Fqx {mark} && kill "${{process#/proc/}}"\n'

@@ -1,4 +1,4 @@
-"""A full-screen program in a test: press keys, wait for a text, read the screen."""
+"""A terminal with a full-screen program in a test: press keys, wait for a text, read the screen."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Final, NoReturn
 
 from swarm_tui.adapters.driven_terminal import DrivenTerminal, ScreenShot
 from swarm_tui.e2e.expectations import ExpectationFailed
-from swarm_tui.e2e.result import CapturedText
-from swarm_tui.e2e.transcript import command_lines, comment_lines
+from swarm_tui.e2e.result import CapturedText, command_lines, comment_lines
 from swarm_tui.model.text import plain_lines
 
-DEFAULT_WAIT: Final = 30.0
+DEFAULT_WAIT: Final = 60.0
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.1
 _KEY: Final = re.compile(
@@ -24,7 +23,7 @@ _KEY: Final = re.compile(
 
 
 class Terminal:
-    """A program in a terminal of its own, driven by a test. It is a context manager that closes itself."""
+    """A program in a separate terminal that a test controls. Also a context manager that closes the terminal."""
 
     def __init__(
         self,
@@ -58,19 +57,19 @@ class Terminal:
 
     @property
     def recording(self) -> Path:
-        """The recording of the program's output so far: an asciicast."""
+        """The recording of the program's output so far, in asciicast format."""
         return self._driven.recording
 
     def send_keys(self, *keys: str) -> None:
-        """Press keys: single characters, or the names of tmux (Enter, Escape, Up, C-c, M-x, F1 ...)."""
+        """Press keys: single characters or tmux key names (Enter, Escape, Up, C-c, M-x, F1 and so on)."""
         for key in keys:
             if not _KEY.fullmatch(key):
-                raise ValueError(f"{key!r} is no key: type_text() types a text, tmux names the keys")
+                raise ValueError(f"invalid key: {key!r} (use a tmux key name, or type_text() for text)")
         self._keys += keys
         self._driven.press(*keys)
 
     def type_text(self, text: str) -> None:
-        """Type a text literally."""
+        """Type a text without interpreting key names."""
         self._keys.append(repr(text))
         self._driven.type_text(text)
 
@@ -80,37 +79,37 @@ class Terminal:
         self._driven.resize(width, height)
 
     def screen(self) -> CapturedText:
-        """Return the present screen, and write it into the transcript."""
+        """Return the current screen, and add it to the transcript."""
         return self._captured(self._driven.screenshot())
 
     def wait_for(self, wanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
-        """Wait until the screen contains a text, or matches a compiled expression; return the screen."""
+        """Wait until the screen contains a text or matches a compiled regular expression. Return the screen."""
         __tracebackhide__ = True
         return self._wait(f"to show {_shown(wanted)}", lambda text: _contains(text, wanted), timeout)
 
     def wait_until_gone(self, unwanted: str | re.Pattern[str], timeout: float = DEFAULT_WAIT) -> CapturedText:
-        """Wait until the screen no longer contains a text; return the screen."""
+        """Wait until the screen no longer contains a text. Return the screen."""
         __tracebackhide__ = True
-        return self._wait(f"to show {_shown(unwanted)} no more", lambda text: not _contains(text, unwanted), timeout)
+        return self._wait(f"not to show {_shown(unwanted)}", lambda text: not _contains(text, unwanted), timeout)
 
     def wait_for_exit(self, timeout: float = DEFAULT_WAIT) -> int:
-        """Wait until the program has ended; return its exit code."""
+        """Wait until the program exits. Return its exit code."""
         __tracebackhide__ = True
         shot = self._screenshot_when(lambda shot: shot.exit_code is not None, timeout)
         if shot.exit_code is None:
-            self._fail("to end", f"it still runs after {timeout:g} s", shot)
+            self._fail("to exit", f"it is still running after {timeout:g} s", shot)
         self.close()
         return shot.exit_code
 
     def close(self) -> None:
-        """Close the terminal; write its last screen and the exit code into the transcript."""
+        """Close the terminal, and add its last screen and the exit code to the transcript."""
         if self._is_closed:
             return
         self._is_closed = True
         try:
             shot = self._driven.screenshot()
             self._captured(shot)
-            self._add_to_transcript(["# closed while it ran" if shot.exit_code is None else f"? {shot.exit_code}"])
+            self._add_to_transcript(["# closed while running" if shot.exit_code is None else f"? {shot.exit_code}"])
         finally:
             self._driven.close()
 
@@ -118,8 +117,8 @@ class Terminal:
         __tracebackhide__ = True
         shot = self._screenshot_when(lambda shot: is_met(shot.text) or shot.exit_code is not None, timeout)
         if not is_met(shot.text):
-            ended = f"its program has ended with {shot.exit_code}"
-            self._fail(expected, f"it does not after {timeout:g} s" if shot.exit_code is None else ended, shot)
+            exited = f"the program exited with {shot.exit_code}"
+            self._fail(expected, f"timed out after {timeout:g} s" if shot.exit_code is None else exited, shot)
         return self._captured(shot)
 
     def _screenshot_when(self, is_met: Callable[[ScreenShot], bool], timeout: float) -> ScreenShot:
@@ -147,7 +146,7 @@ class Terminal:
 
 
 def framed(rows: list[str]) -> str:
-    """Return the rows of a screen between two rules, without control characters."""
+    """Return the rows of a screen between two lines of dashes, without control characters."""
     inert = [plain_lines(row) for row in rows]
     rule = "-" * min(max(map(len, inert), default=0), 120)
     return "\n".join([rule, *inert, rule])

@@ -1,1 +1,1 @@
-"""The sweep folder: the append-only journal, its readers and the fold that makes a state of it."""
+"""The sweep folder: the append-only journal, its readers, and the fold of events into a state."""

@@ -1,4 +1,4 @@
-"""What the events about the budget change in it, and their lines in the log."""
+"""Fold and log lines of events about the budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from swarm_tui.model.events import BudgetBlind, BudgetChanged, BudgetSpent, Over
 from swarm_tui.model.formatting import money
 
 BudgetEvent = BudgetChanged | BudgetSpent | BudgetBlind
-BUDGET_CANNOT_HOLD: Final = "the budget cannot hold: a model is in use of which the price is not known"
+BUDGET_CANNOT_HOLD: Final = "the budget cannot be enforced because the price of a model is unknown"
 
 
 def after_budget_event(budget: Budget, event: BudgetEvent) -> Budget:
@@ -27,19 +27,19 @@ def after_budget_event(budget: Budget, event: BudgetEvent) -> Budget:
 
 
 def budget_line(event: BudgetEvent | OverBudget) -> tuple[str, str, str]:
-    """Return the level, the text and the test of a line about the budget."""
+    """Return the level, text and test of the log line for an event."""
     match event:
         case BudgetChanged():
             limits = (("budget", event.total), ("budget for each agent", event.each))
             text = ", ".join(f"{name}: {limit_text(limit)}" for name, limit in limits if limit is not None)
-            return "info", f"{text} ({event.by or 'someone'})", ""
+            return "info", f"{text} ({event.by or 'a user'})", ""
         case BudgetSpent(percent=100):
-            more = f"nothing further is launched; `swarm-tui request budget {2 * event.budget:g}` goes on"
-            return "error", f"the budget of {limit_text(event.budget)} is spent: {more}", ""
+            more = f"raise it with `swarm-tui request budget {2 * event.budget:g}` to continue launching"
+            return "error", f"the budget of {limit_text(event.budget)} is spent; {more}", ""
         case BudgetSpent():
-            return "warning", f"{money(event.dollars)} of the budget of {limit_text(event.budget)} are spent", ""
+            return "warning", f"{money(event.dollars)} of the budget of {limit_text(event.budget)} is spent", ""
         case BudgetBlind():
             return "warning", BUDGET_CANNOT_HOLD, ""
         case OverBudget():
-            text = f"has cost {money(event.dollars)} of its {limit_text(event.budget)}: it is asked to hand in its work"
+            text = f"has cost {money(event.dollars)} of its {limit_text(event.budget)} and was asked to submit its work"
             return "warning", text, event.test

@@ -1,4 +1,4 @@
-"""Reads the lines that are appended to a file, such as the journal; never writes, never waits."""
+"""Read lines that are appended to a file such as the journal. Never writes or blocks."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from swarm_tui.errors import JournalError
-from swarm_tui.journal.seal import SealWatch, split_seal
+from swarm_tui.files import open_regular
 from swarm_tui.model.events import Event, parse_event
-from swarm_tui.regular_file import open_regular
 
 _COMPARED: Final = 64
 LINE_LIMIT: Final = 1 << 26
-"""A longer line is none of ours: it is handed on in pieces, so that it does not fill the memory."""
+"""swarm-tui does not write longer lines. They are split, so that they do not exhaust the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line of the journal that is no event, or not from the engine."""
+    """A line of the journal that is not an event."""
 
     offset: int
     text: bytes
     reason: str
-    is_foreign: bool = False
-    """It is an event, and the engine did not write it."""
 
 
 @dataclass(slots=True)
@@ -35,11 +32,11 @@ class NewEvents:
     events: list[Event] = field(default_factory=list)
     bad_lines: list[BadLine] = field(default_factory=list)
     is_restarted: bool = False
-    """The file was replaced or truncated: these events are the first ones of the new file."""
+    """Whether the file was replaced or truncated. If so, these are the first events of the new file."""
 
 
 class LineFollower:
-    """Returns the whole lines that were appended to a file since the last call, with their offsets."""
+    """Returns the complete lines that were appended to a file since the last call, with their offsets."""
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self.path = path
@@ -48,7 +45,7 @@ class LineFollower:
         self._last_bytes = b""
 
     def read(self, limit: int = LINE_LIMIT) -> tuple[list[tuple[int, bytes]], bool]:
-        """Return (offset, line) pairs, and whether the file was replaced; an incomplete last line is read later."""
+        """Return (offset, line) pairs, and whether the file was replaced. An incomplete last line is read later."""
         try:
             with open_regular(self.path) as file:
                 status = os.fstat(file.fileno())
@@ -68,7 +65,7 @@ class LineFollower:
         except FileNotFoundError:
             return [], False
         except OSError as error:
-            raise JournalError(f"{self.path} cannot be read", error.strerror or str(error)) from error
+            raise JournalError(f"{self.path} cannot be read: {error.strerror or error}") from error
         lines = []
         for line in block[:end].removesuffix(b"\n").split(b"\n") if end else ():
             lines.append((start, line))
@@ -76,16 +73,15 @@ class LineFollower:
         return lines, is_restarted
 
     def _read_last_bytes(self, file: BinaryIO) -> bytes:
-        # A new file may get the inode number of a deleted one: then only the content differs.
+        # A new file may get the inode number of a deleted one, so that only the content differs.
         return os.pread(file.fileno(), _COMPARED, max(0, self.offset - _COMPARED))[: min(_COMPARED, self.offset)]
 
 
 class EventFollower:
     """Returns the events that were appended since the last call."""
 
-    def __init__(self, path: Path, offset: int = 0, seals: SealWatch | None = None) -> None:
+    def __init__(self, path: Path, offset: int = 0) -> None:
         self._lines = LineFollower(path, offset)
-        self.seals = seals or SealWatch(None)
 
     @property
     def path(self) -> Path:
@@ -96,25 +92,17 @@ class EventFollower:
         return self._lines.offset
 
     def read(self, limit: int = LINE_LIMIT) -> NewEvents:
-        """Return the events in the next `limit` bytes; lines that are none of the engine's are in `bad_lines`."""
+        """Return the events in the next `limit` bytes. Other lines are in `bad_lines`."""
         lines, is_restarted = self._lines.read(limit)
         new = NewEvents(is_restarted=is_restarted)
-        if is_restarted:
-            self.seals.is_sealed = False
         for offset, line in lines:
             if len(line) >= LINE_LIMIT:
-                new.bad_lines.append(BadLine(offset, line[:500], "it is too long for a line"))
+                new.bad_lines.append(BadLine(offset, line[:500], "line too long"))
                 continue
             if not line.strip():
                 continue
             try:
-                event = parse_event(split_seal(line)[0])
+                new.events.append(parse_event(line))
             except ValueError as error:
                 new.bad_lines.append(BadLine(offset, line[:500], str(error).split("\n")[0][:200]))
-                continue
-            reason = self.seals.reason_against(line)
-            if reason:
-                new.bad_lines.append(BadLine(offset, line[:500], reason, is_foreign=True))
-            else:
-                new.events.append(event)
         return new

@@ -1,8 +1,8 @@
-"""The sweep at any earlier moment: finds moments in the journal, and folds the journal up to one of them.
+"""The state of a sweep at any earlier time: find a position in the journal, and fold the journal up to it.
 
-A moment is an offset in the journal, behind a whole line. A state is folded from the nearest that is known: one kept in
-memory here, or a snapshot in the sweep folder. The memory for those that are kept is bounded; they are densest
-around the moment that was asked for last, so that the next one, which mostly is near, is there at once.
+A position is an offset in the journal after a complete line. A state is folded from the nearest earlier state that is
+in memory or in a snapshot in the sweep folder. The number of states in memory is limited. They are densest around the
+last requested position, because the next request is usually near it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from swarm_tui.errors import JournalError
-from swarm_tui.journal.fold import SweepState
+from swarm_tui.files import open_regular
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT, EventFollower
 from swarm_tui.journal.open import OpenedSweep
-from swarm_tui.journal.seal import SealWatch, sealer_of, split_seal
 from swarm_tui.journal.snapshot import (
     Snapshot,
     former_snapshots,
@@ -27,17 +26,17 @@ from swarm_tui.journal.snapshot import (
     restore_state,
     take_snapshot,
 )
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.sweep import SweepSpec
-from swarm_tui.regular_file import open_regular
+from swarm_tui.model.spec import SweepSpec
 
 SLICE: Final = 1 << 18
-"""A state is kept every so many bytes: folding them takes 20 ms."""
+"""The number of bytes between two states in memory. Folding them takes 20 ms."""
 STATES_KEPT: Final = 64
 RECORDS_KEPT: Final = 30_000
-"""So many records, half a kilobyte each, are kept in all states together."""
+"""The maximum of records in all states in memory. A record takes half a kilobyte."""
 WORTH_READING: Final = 1 << 20
-"""Folding fewer bytes than this is quicker than reading a snapshot of many tests."""
+"""Below this number of bytes, folding is faster than reading a snapshot with many tests."""
 BLOCK: Final = 1 << 20
 LOOKED_AT: Final = 1 << 16
 
@@ -48,7 +47,7 @@ STEPS: Final = (
     happened.LoginLost, happened.LoginRestored, happened.HostLost, happened.HostBack, happened.HostGone,
     happened.Integrating, happened.Integrated, happened.IntegrationFailed,
 )  # fmt: skip
-"""Events that a person who goes through the time of a sweep stops at."""
+"""Events that the step keys of the time view stop at."""
 _STEP: Final = re.compile(
     rb'"type"\s*:\s*"(?:' + b"|".join(kind.model_fields["type"].default.encode() for kind in STEPS) + b')"'
 )
@@ -57,11 +56,11 @@ _STEP: Final = re.compile(
 class _KeptState(NamedTuple):
     snapshot: Snapshot
     records: int
-    """How many records it has for itself."""
+    """The number of records that no other state shares."""
 
 
 class JournalHistory:
-    """The earlier moments of one sweep. Nothing in its folder is changed."""
+    """Earlier states of one sweep. Its folder is only read."""
 
     def __init__(
         self, folder: SweepFolder, spec: SweepSpec, *, kept_every: int = SLICE, records_kept: int = RECORDS_KEPT
@@ -69,11 +68,10 @@ class JournalHistory:
         self._kept_every, self._records_kept = kept_every, records_kept
         self._folder = folder
         self._spec = spec
-        self._sealer = sealer_of(spec.sweep)
         self._kept: dict[int, _KeptState] = {}
-        self._disbelieved: set[int] = set()
+        self._invalid: set[int] = set()
 
-    # Moments.
+    # Positions.
 
     @property
     def span(self) -> tuple[float, float]:
@@ -84,27 +82,27 @@ class JournalHistory:
         return (first[1].at, last.at) if first is not None and last is not None else (0.0, 0.0)
 
     def moment_at(self, at: float) -> int:
-        """Return the offset behind the last event that is not later than a time; 0 when all are."""
+        """Return the offset after the last event that is not later than a time; 0 if all events are later."""
         with self._journal() as file:
             return _end_of_first(file, lambda event: event.at <= at)
 
     def time_at(self, offset: int) -> float:
-        """Return the time of the last event before a moment; 0 without one."""
+        """Return the time of the last event before an offset; 0 if there is none."""
         with self._journal() as file:
             last = _last_event(file, offset)
             return last.at if last is not None else 0.0
 
     def step_before(self, offset: int) -> int | None:
-        """Return the moment one step before; None when there is none.
+        """Return the offset after the previous step, or None.
 
-        A moment between two steps counts as the earlier of them: nothing else is seen there.
+        An offset between two steps counts as the earlier step, because both look the same.
         """
         with self._journal() as file:
             steps = _steps_back(file, offset)
             return next(steps, None) and next(steps, None)
 
     def step_after(self, offset: int) -> int | None:
-        """Return the moment one step after; None when nothing has happened since."""
+        """Return the offset after the next step, or None."""
         with self._journal() as file:
             return _next_step(file, offset)
 
@@ -112,12 +110,12 @@ class JournalHistory:
         try:
             return open_regular(self._folder.events)
         except OSError as error:
-            raise JournalError(f"{self._folder.events} cannot be read", error.strerror or str(error)) from error
+            raise JournalError(f"{self._folder.events} cannot be read: {error.strerror or error}") from error
 
     # States.
 
     def state_at(self, offset: int, tell: Callable[[int, int], object] = lambda done, size: None) -> SweepState:
-        """Return the state at a moment; `tell` is called with the bytes read, and of how many."""
+        """Return the state at an offset. `tell` is called with the bytes read so far and in total."""
         opened = self._nearest(offset)
         begin, limit = opened.follower.offset, self._kept_every
         while (before := opened.follower.offset) < offset:
@@ -133,31 +131,30 @@ class JournalHistory:
         return opened.state
 
     def opened_at(self, at: float) -> OpenedSweep:
-        """Return the sweep as it was at a time."""
+        """Return the sweep at an earlier time."""
         offset = self.moment_at(at)
         opened = self._opened(self.state_at(offset), offset)
         opened.is_of_past = True
         return opened
 
     def _nearest(self, offset: int) -> OpenedSweep:
-        """Return the sweep at the last known state that is not later."""
+        """Return the sweep at the nearest available state that is not later."""
         kept = max((place for place in self._kept if place <= offset), default=0)
         written = former_snapshots(self._folder.former_snapshots) | last_snapshot(self._folder.snapshot)
         for place in sorted(written, reverse=True):
-            if kept + WORTH_READING < place <= offset and place not in self._disbelieved:
+            if kept + WORTH_READING < place <= offset and place not in self._invalid:
                 state, found = read_snapshot(written[place], self._folder.events)
                 if found == place:
                     self._kept[place] = _KeptState(take_snapshot(state), len(state.records))
                     return self._opened(state, place)
-                self._disbelieved.add(place)
+                self._invalid.add(place)
         state = restore_state(self._kept[kept].snapshot) if kept else SweepState(self._spec.tests)
         return self._opened(state, kept)
 
     def _opened(self, state: SweepState, offset: int) -> OpenedSweep:
-        seals = SealWatch(self._sealer, is_sealed=state.is_sealed)
-        return OpenedSweep(self._folder, self._spec, state, EventFollower(self._folder.events, offset, seals))
+        return OpenedSweep(self._folder, self._spec, state, EventFollower(self._folder.events, offset))
 
-    def _keep(self, opened: OpenedSweep, wanted: int) -> None:
+    def _keep(self, opened: OpenedSweep, target: int) -> None:
         place, changed = opened.follower.offset, opened.state.drain_changed()
         if place in self._kept:
             return
@@ -166,14 +163,14 @@ class JournalHistory:
             places = sorted(self._kept)
             if len(places) < 3:
                 return
-            gaps = zip(places, [0, *places], [*places[1:], wanted], strict=False)
-            # The one whose loss costs least: near its neighbours, and far from what is looked at.
-            _, needless = min(((after - before) / (abs(wanted - here) + SLICE), here) for here, before, after in gaps)
-            del self._kept[needless]
+            gaps = zip(places, [0, *places], [*places[1:], target], strict=False)
+            # Drop the least useful state: near its neighbours and far from the target.
+            _, least = min(((after - before) / (abs(target - here) + SLICE), here) for here, before, after in gaps)
+            del self._kept[least]
 
 
 def _end_of_lines(file: BinaryIO) -> int:
-    """Return the offset behind the last whole line."""
+    """Return the offset after the last complete line."""
     end = os.fstat(file.fileno()).st_size
     while end:
         start = max(0, end - BLOCK)
@@ -185,11 +182,11 @@ def _end_of_lines(file: BinaryIO) -> int:
 
 
 def offset_behind(path: Path, seq: int) -> int:
-    """Return an offset before which no event is later than the one of this number; 0 where the numbers do not grow."""
+    """Return an offset that every event after `seq` follows; 0 if the numbers do not increase."""
     try:
         with open_regular(path) as file:
             offset = _end_of_first(file, lambda event: event.seq <= seq)
-            # Whoever appends a copy of an old line may have led the search past events that were not seen.
+            # A copy of an old line can mislead the binary search, so check the last lines.
             before = os.pread(file.fileno(), min(offset, LOOKED_AT), max(0, offset - LOOKED_AT))
     except OSError:
         return 0
@@ -198,7 +195,7 @@ def offset_behind(path: Path, seq: int) -> int:
 
 
 def _end_of_first(file: BinaryIO, is_first: Callable[[happened.Event], bool]) -> int:
-    """Return the offset behind the last event for which this holds, where it does for none that comes after."""
+    """Return the offset after the last event that meets a condition which later events do not meet (binary search)."""
     low, high = 0, _end_of_lines(file)
     while low < high:
         middle = (low + high) // 2
@@ -211,7 +208,7 @@ def _end_of_first(file: BinaryIO, is_first: Callable[[happened.Event], bool]) ->
 
 
 def _first_event(file: BinaryIO, start: int, end: int) -> tuple[int, happened.Event] | None:
-    """Return the first event of which the line begins in a range, and the offset behind it."""
+    """Return the first event whose line starts in a range, and the offset after it."""
     file.seek(max(0, start - 1))
     if start:
         file.readline(LINE_LIMIT)
@@ -241,7 +238,7 @@ def _last_event(file: BinaryIO, end: int) -> happened.Event | None:
 
 def _event_of(line: bytes) -> happened.Event | None:
     try:
-        return happened.parse_event(split_seal(line.rstrip(b"\n"))[0])
+        return happened.parse_event(line)
     except ValueError:
         return None
 
@@ -251,13 +248,13 @@ def _is_step(line: bytes) -> bool:
 
 
 def _steps_back(file: BinaryIO, end: int) -> Iterator[int]:
-    """Return the offsets behind the steps before an offset, the last first."""
+    """Yield the offsets after the steps before an offset, last first."""
     size = BLOCK
     while end:
         start = max(0, end - size)
         block = os.pread(file.fileno(), end - start, start)
         if start:
-            # The block begins within a line, which the next one has whole.
+            # The block starts inside a line. The next block contains the complete line.
             cut = block.find(b"\n") + 1
             if not cut or cut == len(block):
                 size *= 2
@@ -286,7 +283,7 @@ def _next_step(file: BinaryIO, start: int) -> int | None:
 
 
 def _candidates(block: bytes) -> Iterator[tuple[int, bytes]]:
-    """Return the whole lines that have the name of a step in them, with their places in the block."""
+    """Yield the complete lines that contain the type of a step, with their positions in the block."""
     place = 0
     while (match := _STEP.search(block, place)) is not None:
         begin = block.rfind(b"\n", 0, match.start()) + 1

@@ -1,29 +1,27 @@
-"""The file in which the built-in integrator says how far it is; it is read by whoever looks."""
+"""The progress of the built-in integrator, written to a file that the room and the commands read."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.files import read_regular, replacing
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.formatting import duration
-from swarm_tui.model.progress import Progress
-from swarm_tui.model.state import Integration
+from swarm_tui.journal.record import Integration
+from swarm_tui.model.formatting import Progress, duration
 from swarm_tui.model.text import plain
-from swarm_tui.regular_file import read_regular
 
 PROGRESS_FILE: Final = "progress.json"
 WRITTEN_EVERY: Final = 0.3
-_LARGEST: Final = 10_000
+_SIZE_LIMIT: Final = 10_000
 
 
 class ProgressFile:
-    """Writes how far something is, a few times a second at most; what cannot be written is not shown."""
+    """Writes progress a few times a second at most. Write errors are ignored."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,27 +33,24 @@ class ProgressFile:
         if progress.doing == self._doing and now - self._written_at < WRITTEN_EVERY:
             return
         self._doing, self._written_at = progress.doing, now
-        # It is worth nothing after a crash, so that nothing waits for the disk.
-        draft = self._path.with_name(f".{self._path.name}.draft")
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-            draft.write_text(json.dumps({"at": time.time(), **asdict(progress)}), encoding="utf-8")
-            os.replace(draft, self._path)
+        # Not synced to disk, because progress is useless after a crash.
+        with contextlib.suppress(OSError), replacing(self._path, is_synced=False) as draft:
+            draft.write(json.dumps({"at": time.time(), **asdict(progress)}).encode())
 
 
 def integration_progress(folder: SweepFolder, integration: Integration, now: float) -> Progress | None:
-    """Return how far the integration of a sweep is, as well as its integrator says it; None when none is at work."""
+    """Return the progress of a running integration; None if none is running."""
     if integration.state != "integrating":
         return None
     since = integration.started_at or 0.0
-    said = plain(integration.last_line, 200) or f"for {duration(now - since)}"
-    return read_progress(folder.integrator / PROGRESS_FILE, now, since) or Progress(said)
+    text = plain(integration.last_line, 200) or f"for {duration(now - since)}"
+    return read_progress(folder.integrator / PROGRESS_FILE, now, since) or Progress(text)
 
 
 def read_progress(path: Path, now: float, since: float = 0.0) -> Progress | None:
-    """Return what the file says; None when there is none, or when it was written before `since`."""
+    """Return the progress in a file; None if it is missing, invalid, or older than `since`."""
     try:
-        fields = json.loads(read_regular(path, _LARGEST))
+        fields = json.loads(read_regular(path, _SIZE_LIMIT))
         at, left, whole = float(fields["at"]), fields.get("seconds_left"), fields.get("whole")
         if at < since:
             return None

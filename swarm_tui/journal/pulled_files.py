@@ -1,4 +1,4 @@
-"""Reads what was pulled from an agent: regular files inside its folder only, bounded in number and size."""
+"""Read the pulled files of an agent: only regular files inside its folder, limited in number and size."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.used_code import USED_FILE, USED_LIMIT, UsedCode
-from swarm_tui.regular_file import read_regular
 
 FILES_LIMIT: Final = 1_000
 DEPTH_LIMIT: Final = 8
 
 
 class PulledFile(NamedTuple):
-    """One regular file that was pulled from an agent."""
+    """One pulled file of an agent."""
 
     name: str
     """Its path inside the agent's folder, with slashes."""
@@ -26,34 +26,34 @@ class PulledFile(NamedTuple):
 
     @property
     def is_hidden(self) -> bool:
-        """Whether its name, or that of a folder it lies in, starts with a dot."""
+        """Whether its name or the name of a parent folder starts with a dot."""
         return any(part.startswith(".") for part in self.name.split("/"))
 
 
 class Content(NamedTuple):
-    """What was read of a file."""
+    """The content of a file, possibly truncated."""
 
     raw: bytes
     is_cut: bool
 
 
 def list_files(folder: Path, limit: int = FILES_LIMIT) -> list[PulledFile]:
-    """Return the regular files below a folder in order of their names; links and devices are passed over."""
-    found = []
+    """Return the regular files below a folder, sorted by name. Links and devices are ignored."""
+    files = []
     for file in _walk(folder, "", 0):
-        found.append(file)
-        if len(found) >= limit:
+        files.append(file)
+        if len(files) >= limit:
             break
-    return sorted(found)
+    return sorted(files)
 
 
 def read_start(path: Path, limit: int) -> Content | None:
-    """Return the beginning of a regular file, or None when there is none to read."""
+    """Return the start of a regular file, or None if it cannot be read."""
     return _read(path, limit, is_tail=False)
 
 
 def read_end(path: Path, limit: int) -> Content | None:
-    """Return the end of a regular file, from the start of a line, or None when there is none to read."""
+    """Return the end of a regular file, from the start of a line, or None if it cannot be read."""
     content = _read(path, limit, is_tail=True)
     if content is None or not content.is_cut:
         return content
@@ -78,7 +78,7 @@ def _walk(folder: Path, prefix: str, depth: int) -> Iterator[PulledFile]:
 
 def _read(path: Path, limit: int, *, is_tail: bool) -> Content | None:
     try:
-        # A pipe must not block this process, and a link must not lead out of the folder.
+        # Do not block on a pipe, and do not follow a link out of the folder.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return None
@@ -93,7 +93,7 @@ def _read(path: Path, limit: int, *, is_tail: bool) -> Content | None:
 
 
 def read_used_code(folder: SweepFolder, agent: str) -> UsedCode | None:
-    """Return what an agent's test used when it was last run, or None where that is not known."""
+    """Return the code that an agent's test used in its last run, or None if unknown."""
     try:
         path = Path(folder.agent(agent)) / USED_FILE
         if path.stat().st_size > USED_LIMIT:

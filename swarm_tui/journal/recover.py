@@ -1,69 +1,67 @@
-"""Repairs a journal after a crash: lines that are no events are moved to another file; all others stay.
-
-Only the engine that holds the lock may repair. A killed writer leaves an incomplete last line; bad lines elsewhere
-come from broken disks, editors, or programs that wrote where only the engine writes.
-"""
+"""Repair after a crash."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from swarm_tui.errors import JournalError
-from swarm_tui.journal.folder import draft_beside, write_beside
-from swarm_tui.journal.seal import SealWatch, split_seal
-from swarm_tui.model.events import Event, parse_event
-from swarm_tui.regular_file import open_regular
+from swarm_tui.files import open_regular
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder, draft_beside, write_beside
+from swarm_tui.journal.snapshot import Snapshot, keep_former_snapshot, take_snapshot, write_snapshot
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.events import AgentsStopped, Event, Noted, Queued, parse_event
+from swarm_tui.model.spec import SweepSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was removed from a journal."""
+    """The lines that were removed from a journal."""
 
     cut_lines: int = 0
-    foreign_lines: int = 0
-    """Those of the cut lines that are events which the engine did not write."""
     kept_aside: Path | None = None
 
     @property
     def summary(self) -> str:
-        """A sentence for the log; empty when nothing was wrong."""
+        """A sentence for the log; empty if nothing was removed."""
         if not self.cut_lines:
             return ""
-        lines = "1 broken line was" if self.cut_lines == 1 else f"{self.cut_lines} broken lines were"
-        where = f", kept in {self.kept_aside.name}" if self.kept_aside else ""
-        foreign = f"; the engine did not write {self.foreign_lines} of them" if self.foreign_lines else ""
-        return f"{lines} cut out of the journal{where}{foreign}"
+        lines = "1 invalid line" if self.cut_lines == 1 else f"{self.cut_lines} invalid lines"
+        where = f" to {self.kept_aside.name}" if self.kept_aside else ""
+        return f"moved {lines} from the journal{where}"
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery(Repair):
-    """The events of a journal, and what was removed from it."""
+    """The events of a journal, and the lines that were removed from it."""
 
     events: tuple[Event, ...] = ()
 
 
 def recover_journal(path: Path) -> Recovery:
-    """Return all events of a journal that fits into the memory, after removing lines that are no events."""
+    """Repair a journal and return all its events."""
     events: list[Event] = []
     repair = repair_journal(path, events.append)
-    return Recovery(repair.cut_lines, repair.foreign_lines, repair.kept_aside, tuple(events))
+    return Recovery(repair.cut_lines, repair.kept_aside, tuple(events))
 
 
-def repair_journal(path: Path, take: Callable[[Event], object], watch: SealWatch | None = None) -> Repair:
-    """Hand each event of a journal to `take`, one by one, and remove lines that are no events, or not the engine's."""
-    found = _Found()
+def repair_journal(path: Path, take: Callable[[Event], object]) -> Repair:
+    """Call `take` for each event of a journal, and remove lines that are not events."""
+    found = _BadLines()
     if not path.exists():
         return Repair()
     try:
         with open_regular(path) as file:
-            found.read(file, take, watch or SealWatch(None))
+            found.read(file, take)
     except OSError as error:
-        raise JournalError(f"{path} cannot be read", error.strerror or str(error)) from error
+        raise JournalError(f"{path} cannot be read: {error.strerror or error}") from error
     if not found.bad:
         return Repair()
     aside = path.with_name(f"{path.stem}.cut-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
@@ -72,21 +70,18 @@ def repair_journal(path: Path, take: Callable[[Event], object], watch: SealWatch
         _cut_tail(path, path.stat().st_size - found.tail_size)
     else:
         _write_again(path, found.is_bad)
-    return Repair(len(found.bad), found.foreign, aside)
+    return Repair(len(found.bad), aside)
 
 
 @dataclass(slots=True)
-class _Found:
-    """The bad lines of a journal."""
-
+class _BadLines:
     bad: list[bytes] = field(default_factory=list)
     is_bad: set[int] = field(default_factory=set)
-    """Where they begin."""
-    foreign: int = 0
+    """The offsets of the bad lines."""
     tail_size: int = 0
-    """Of what follows the last newline, which was never acknowledged."""
+    """The size of the incomplete last line."""
 
-    def read(self, file: BinaryIO, take: Callable[[Event], object], watch: SealWatch) -> None:
+    def read(self, file: BinaryIO, take: Callable[[Event], object]) -> None:
         offset = 0
         for line in file:
             start, offset = offset, offset + len(line)
@@ -96,12 +91,8 @@ class _Found:
                 self.tail_size = len(content)
             elif content.strip():
                 try:
-                    event = parse_event(split_seal(content)[0])
+                    event = parse_event(content)
                 except ValueError:
-                    self._add(start, content)
-                    continue
-                if watch.reason_against(content):
-                    self.foreign += 1
                     self._add(start, content)
                     continue
                 take(event)
@@ -112,7 +103,7 @@ class _Found:
 
 
 def _write_again(path: Path, is_bad: set[int]) -> None:
-    """Write a journal anew without the lines that begin at these offsets, and without empty ones."""
+    """Rewrite a journal without the lines at these offsets and without empty lines."""
     try:
         with open_regular(path) as file, draft_beside(path) as draft:
             offset = 0
@@ -121,12 +112,83 @@ def _write_again(path: Path, is_bad: set[int]) -> None:
                 if start not in is_bad and line.strip():
                     draft.write(line)
     except OSError as error:
-        raise JournalError(f"{path} cannot be repaired", error.strerror or str(error)) from error
+        raise JournalError(f"{path} cannot be repaired: {error.strerror or error}") from error
 
 
 def _cut_tail(path: Path, size: int) -> None:
-    # In place, so that followers of the file need not read it again from its beginning.
+    # In place, so that followers of the file do not have to start again.
     try:
         os.truncate(path, size)
     except OSError as error:
-        raise JournalError(f"{path} cannot be repaired", error.strerror or str(error)) from error
+        raise JournalError(f"{path} cannot be repaired: {error.strerror or error}") from error
+
+
+CHECK_INTERVAL: Final = 2.0
+SNAPSHOT_EVERY: Final = 8_000_000
+"""So many bytes of a journal are read in less than half a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredJournal:
+    """A journal that is open for its engine."""
+
+    writer: JournalWriter
+    state: SweepState
+    repair: Repair
+    earlier: tuple[AgentsStopped, ...]
+    """What engines before this one tell of the agents that they stopped."""
+    is_resumed: bool
+    """Whether an engine has worked on the sweep before, also where the line that says so is lost."""
+
+
+def take_up_journal(folder: SweepFolder, spec: SweepSpec, clock: Callable[[], float] = time.time) -> RecoveredJournal:
+    """Repair the journal of a sweep, fold it, and open it for further events."""
+    state = SweepState(spec.tests)
+    earlier: list[AgentsStopped] = []
+    is_resumed = False
+
+    def take(event: Event) -> None:
+        nonlocal is_resumed
+        state.apply(event)
+        is_resumed = is_resumed or not isinstance(event, Queued | Noted)
+        if isinstance(event, AgentsStopped):
+            earlier.append(event)
+
+    repair = repair_journal(folder.events, take)
+    writer = JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at, clock=clock)
+    return RecoveredJournal(writer, state, repair, tuple(earlier), is_resumed or bool(state.lost_events))
+
+
+class JournalOwner:
+    """Writes snapshots of the state as the journal grows, and counts what others write into it."""
+
+    def __init__(self, folder: SweepFolder, writer: JournalWriter, state: SweepState) -> None:
+        self._folder, self._writer, self._state = folder, writer, state
+        self._kept_size = 0
+        self._foreign_lines = 0
+
+    async def run(self) -> None:
+        """Keep the journal until cancelled."""
+        while True:
+            await asyncio.sleep(CHECK_INTERVAL)
+            self.count_foreign_lines()
+            if self._writer.size - self._kept_size >= SNAPSHOT_EVERY:
+                await self.keep()
+
+    def count_foreign_lines(self) -> None:
+        """Take what others have written into the state, so that it is said also where a snapshot is read."""
+        new = self._writer.foreign_lines - self._foreign_lines
+        if new:
+            self._foreign_lines += new
+            self._state.ignore_lines(new)
+
+    async def keep(self) -> None:
+        """Write a snapshot; one that cannot be written is missed by nobody, as the journal has all of it."""
+        size, snapshot = self._writer.size, take_snapshot(self._state)
+        self._kept_size = size
+        await asyncio.to_thread(self._replace, size, snapshot)
+
+    def _replace(self, size: int, snapshot: Snapshot) -> None:
+        keep_former_snapshot(self._folder.snapshot, self._folder.former_snapshots)
+        with contextlib.suppress(JournalError, OSError):
+            write_snapshot(self._folder.snapshot, self._folder.events, size, snapshot)

@@ -1,35 +1,112 @@
-"""Requests to an engine: people append them, the engine reads each once and answers with an event."""
+"""Request types and their file."""
 
 from __future__ import annotations
 
 import getpass
 import time
 import uuid
-from typing import Unpack
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypedDict, Unpack
+
+from pydantic import BaseModel, ConfigDict
 
 from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LineFollower
-from swarm_tui.journal.seal import Sealing, sealer_of, split_seal
-from swarm_tui.model.requests import Request, RequestDetails, RequestKind
+from swarm_tui.model.budget import limit_text
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.questions import AnswerRule
+
+
+class RequestKind(StrEnum):
+    STOP = "stop"
+    RETRY = "retry"
+    MESSAGE = "message"
+    HOLD = "hold"
+    RELEASE = "release"
+    SLOTS = "slots"
+    BUDGET = "budget"
+    BUDGET_EACH = "budget_each"
+    STOP_SWEEP = "stop_sweep"
+    INTEGRATE = "integrate"
+    REVISE = "revise"
+    ANSWER = "answer"
+    MAKE_RULE = "make_rule"
+    END_RULE = "end_rule"
+
+
+class Request(BaseModel):
+    """One request. If `tests` is empty, most kinds apply to the whole sweep."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    id: str
+    at: float
+    by: str = ""
+    kind: RequestKind
+    tests: tuple[str, ...] = ()
+    slots: int | None = None
+    dollars: float | None = None
+    """A budget; 0 removes it."""
+    text: str | None = None
+    items: tuple[str, ...] = ()
+    """The ids of the answered inbox items."""
+    rule: AnswerRule | None = None
+    fix: str | None = None
+    """The fix to send back to its agent, as a commit of the integrated branch."""
+    hunk: str | None = None
+    """The lines of the fix to revise, as a diff; None for the whole fix."""
+
+
+class RequestDetails(TypedDict, total=False):
+    """The fields of `Request` that the caller chooses."""
+
+    tests: Iterable[str]
+    slots: int | None
+    dollars: float | None
+    text: str | None
+    items: Iterable[str]
+    rule: AnswerRule | None
+    fix: str | None
+    hunk: str | None
+
+
+def request_words(request: Request, noun: str = "test") -> str:
+    """Return a short description of a request: `stop 3 tests`."""
+    match request.kind:
+        case RequestKind.SLOTS:
+            return f"{request.slots} slots"
+        case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
+            each = " for each agent" if request.kind is RequestKind.BUDGET_EACH else ""
+            return f"budget{each} {limit_text(request.dollars or 0.0)}"
+        case RequestKind.STOP_SWEEP:
+            return "stop the sweep"
+        case RequestKind.ANSWER:
+            return f"answer {counted(len(request.items), 'agent')}"
+        case RequestKind.MAKE_RULE | RequestKind.END_RULE:
+            return "add a rule" if request.kind is RequestKind.MAKE_RULE else f"remove rule {request.text}"
+        case RequestKind.HOLD | RequestKind.RELEASE if not request.tests:
+            return f"{request.kind.value} the queue"
+        case _:
+            number = len(request.tests)
+            return f"{request.kind.value} {counted(number, noun)}" if number else request.kind.value
 
 
 def append_request(folder: SweepFolder, kind: RequestKind, **details: Unpack[RequestDetails]) -> Request:
-    """Append a request for the engine and return it; the event that answers it has its id."""
-    made = {"id": uuid.uuid4().hex[:12], "at": time.time(), "by": person(), "kind": kind}
-    request = Request.model_validate({**details, **made})
+    """Append a request for the engine and return it. The event that answers it contains its id."""
+    fields = {"id": uuid.uuid4().hex[:12], "at": time.time(), "by": user_name(), "kind": kind}
+    request = Request.model_validate({**details, **fields})
     lines = LineAppender(folder.requests)
-    line = request.model_dump_json(exclude_none=True).encode()
-    sealer = sealer_of(folder.name, is_writing=True)
     try:
-        lines.append(line if sealer is None else sealer.seal(line))
+        lines.append(request.model_dump_json(exclude_none=True).encode())
     finally:
         lines.close()
     return request
 
 
-def person() -> str:
-    """Return the name of this person in requests and verdicts."""
+def user_name() -> str:
+    """Return the user name for requests and verdicts."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -37,27 +114,20 @@ def person() -> str:
 
 
 class RequestFollower:
-    """Returns each request once. Requests that were answered before a crash are known from the events."""
+    """Returns each request once per process. Events record which requests were already answered."""
 
     def __init__(self, folder: SweepFolder) -> None:
         self._lines = LineFollower(folder.requests)
-        self._sealer = sealer_of(folder.name)
-        self.foreign: set[str] = set()
-        """The ids of requests that no swarm-tui of this person has written."""
 
     def read(self) -> tuple[list[Request], list[str]]:
-        """Return the new requests, and the reason for each line that is none."""
+        """Return the new requests, and an error for each invalid line."""
         lines, _ = self._lines.read()
         requests, refused = [], []
         for _, line in lines:
             if not line.strip():
                 continue
             try:
-                request = Request.model_validate_json(split_seal(line)[0])
+                requests.append(Request.model_validate_json(line))
             except ValueError as error:
                 refused.append(str(error).split("\n")[0][:200])
-                continue
-            requests.append(request)
-            if self._sealer is not None and self._sealer.look_at(line) is not Sealing.OURS:
-                self.foreign.add(request.id)
         return requests, refused

@@ -1,9 +1,9 @@
-"""Snapshots: the folded state, kept beside the journal, so that a long sweep opens without reading every event.
+"""Snapshots of the state, stored next to the journal, so that a long sweep opens without reading every event.
 
-A snapshot is only a cache. It holds an offset in the journal and a digest of the bytes before it, and its own size and
-digest in its first line. One that is in any way not as it was written is left aside, and the journal itself is read.
+A snapshot is only a cache. Its first line contains an offset in the journal, a digest of the bytes before the offset,
+and its own size and digest. A snapshot that does not match is ignored, and the journal is read instead.
 
-Of those that later ones replaced some are kept, compressed: from them the state at an earlier moment is soon folded.
+Some replaced snapshots are kept in compressed form, so that earlier states can be folded quickly.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from swarm_tui.errors import JournalError
-from swarm_tui.journal.fold import SweepState
+from swarm_tui.files import open_regular, read_regular
 from swarm_tui.journal.folder import write_beside
-from swarm_tui.model.alarm import PatternAlarm
+from swarm_tui.journal.record import Integration, LogLine, TestRecord
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.alerts import Alert
+from swarm_tui.model.api_error_events import ApiAccess
 from swarm_tui.model.budget import Budget
 from swarm_tui.model.hosts import HostState
-from swarm_tui.model.model_access import ModelAccess
-from swarm_tui.model.rules import AnswerRule
-from swarm_tui.model.spending import Spending
-from swarm_tui.model.state import Integration, LogLine, TestRecord
-from swarm_tui.regular_file import open_regular, read_regular
+from swarm_tui.model.money import Spending
+from swarm_tui.model.questions import AnswerRule
 
-SNAPSHOT_VERSION: Final = 4
+SNAPSHOT_VERSION: Final = 5
 SIZE_LIMIT: Final = 1 << 29
 FORMER_KEPT: Final = 64
 _FORMER_SUFFIX: Final = ".json.z"
@@ -41,7 +41,7 @@ _DIGESTED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A state as it is kept."""
+    """The fields of a state, in a form that can be stored."""
 
     slots: int
     is_held: bool
@@ -59,12 +59,12 @@ class Snapshot:
     broken_lines: int
     foreign_lines: int
     stale_reason: str
+    checkout_changes: tuple[str, ...]
     rules_made: int
     integration: Integration
     integrator: TestRecord | None
-    access: ModelAccess
-    is_sealed: bool
-    alarms: tuple[PatternAlarm, ...]
+    access: ApiAccess
+    alarms: tuple[Alert, ...]
     log: tuple[LogLine, ...]
     records: tuple[TestRecord, ...]
     not_queued: frozenset[str]
@@ -75,11 +75,11 @@ class Snapshot:
 
 _CONVERTED: Final = frozenset({"alarms", "log", "records", "not_queued", "hosts", "rules", "rule_uses"})
 _PLAIN_FIELDS: Final = tuple(entry.name for entry in fields(Snapshot) if entry.name not in _CONVERTED)
-"""Those that the state holds as they are kept."""
+"""Fields that are stored without conversion."""
 
 
 def take_snapshot(state: SweepState) -> Snapshot:
-    """Return what is kept of a state; it does not change with it any more."""
+    """Return a snapshot of a state. Later events do not change it."""
     return Snapshot(
         **{name: getattr(state, name) for name in _PLAIN_FIELDS},
         alarms=tuple(state.alarms.values()),
@@ -100,7 +100,7 @@ def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState | S
 
 
 def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
-    """Return the state of a snapshot and its offset in the journal; a new state and 0 when none can be believed."""
+    """Return the state of a snapshot and its offset in the journal; a new state and 0 if it is missing or invalid."""
     try:
         first, _, content = _read(path).partition(b"\n")
         header = json.loads(first[:1000])
@@ -112,39 +112,39 @@ def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
             return SweepState(), 0
         return restore_state(_adapter().validate_json(content)), offset
     except (OSError, ValueError, KeyError, TypeError, RecursionError, JournalError, zlib.error):
-        # No error: the journal itself will be read.
+        # The journal will be read from the start.
         return SweepState(), 0
 
 
 def keep_former_snapshot(path: Path, folder: Path) -> None:
-    """Keep the present snapshot, which is about to be replaced, in a folder of former ones."""
+    """Copy the current snapshot, which is about to be replaced, to the folder of former snapshots."""
     try:
         content = read_regular(path, SIZE_LIMIT)
         offset = int(json.loads(content[: content.index(b"\n")])["offset"])
         folder.mkdir(exist_ok=True)
         write_beside(folder / f"{offset}{_FORMER_SUFFIX}", zlib.compress(content, 1))
     except (OSError, ValueError, KeyError, TypeError, RecursionError, JournalError):
-        # Without it, the journal is read from an earlier one on.
+        # An earlier snapshot will be used instead.
         return
     offsets = sorted(former_snapshots(folder))
     if len(offsets) > FORMER_KEPT:
-        for needless in offsets[1::2]:
+        for dropped in offsets[1::2]:
             with contextlib.suppress(OSError):
-                (folder / f"{needless}{_FORMER_SUFFIX}").unlink()
+                (folder / f"{dropped}{_FORMER_SUFFIX}").unlink()
 
 
 def former_snapshots(folder: Path) -> dict[int, Path]:
-    """Return the kept snapshots by their offsets in the journal, as their names tell them."""
+    """Return the former snapshots by journal offset, which is part of their file names."""
     try:
-        found = [path for path in folder.iterdir() if path.name.endswith(_FORMER_SUFFIX)]
+        paths = [path for path in folder.iterdir() if path.name.endswith(_FORMER_SUFFIX)]
     except OSError:
         return {}
-    named = ((path.name.removesuffix(_FORMER_SUFFIX), path) for path in found)
+    named = ((path.name.removesuffix(_FORMER_SUFFIX), path) for path in paths)
     return {int(name): path for name, path in named if name.isascii() and name.isdigit() and len(name) < 16}
 
 
 def last_snapshot(path: Path) -> dict[int, Path]:
-    """Return the newest snapshot by its offset in the journal, as its first line tells it; nothing without one."""
+    """Return the current snapshot by the journal offset in its first line; empty if there is none."""
     try:
         with open_regular(path) as file:
             offset = json.loads(file.readline(1000))["offset"]
@@ -159,7 +159,7 @@ def _read(path: Path) -> bytes:
 
 
 def is_cut_short(path: Path, journal: Path) -> bool:
-    """Return whether a snapshot says that its journal had more bytes than it has now."""
+    """Return whether the journal is shorter than it was when its snapshot was written."""
     try:
         size = journal.stat().st_size if journal.exists() else 0
     except OSError:
@@ -168,7 +168,7 @@ def is_cut_short(path: Path, journal: Path) -> bool:
 
 
 def restore_state(snapshot: Snapshot) -> SweepState:
-    """Return a state as it was when the snapshot of it was taken."""
+    """Return the state of a snapshot."""
     state = SweepState()
     for name in _PLAIN_FIELDS:
         setattr(state, name, getattr(snapshot, name))
@@ -189,7 +189,7 @@ def _adapter() -> TypeAdapter[Snapshot]:
 
 
 def _header(content: bytes) -> dict[str, Any]:
-    """Return what the first line says of the rest; a version of the program with other records reads no other."""
+    """Return the fields of the first line that must match. They include a hash of the field names of records."""
     return {
         "version": SNAPSHOT_VERSION,
         "fields": hashlib.sha256(" ".join(TestRecord._fields).encode()).hexdigest()[:16],
@@ -199,7 +199,7 @@ def _header(content: bytes) -> dict[str, Any]:
 
 
 def _digest(journal: Path, offset: int) -> str:
-    """Return a digest of the journal's last bytes before an offset; nothing when it is shorter."""
+    """Return a digest of the journal's last bytes before an offset. Raise JournalError if it is shorter."""
     with open_regular(journal) as file:
         start = max(0, offset - _DIGESTED)
         file.seek(start)

@@ -1,1 +1,1 @@
-"""What a sweep is made of, as frozen data. Nothing here reads, writes or starts anything."""
+"""Data types that all packages share. They are frozen, and nothing here reads or writes files or starts processes."""

@@ -1,35 +1,35 @@
-"""The budget of a sweep: what all of its agents may cost together, and what each of them may cost."""
+"""The budget of a sweep: limits in dollars for all agents together and for each agent."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 from swarm_tui.model.formatting import money
-from swarm_tui.model.spending import Spending
+from swarm_tui.model.money import Spending
 
 WARNED_AT: Final = 80
-"""So many percent of the budget are spent when a person is warned."""
+"""The user is warned when this percentage of the budget is spent."""
 
 
 class Budget(NamedTuple):
-    """The limits in dollars, and which of them were reached."""
+    """The limits in dollars, and how far they are used."""
 
     total: float = 0.0
-    """For the whole sweep; 0 is no limit."""
+    """For the whole sweep; 0 means unlimited."""
     each: float = 0.0
-    """For one agent; 0 is no limit."""
+    """For one agent; 0 means unlimited."""
     percent: int = 0
-    """The last mark that was passed: 0, 80 or 100."""
+    """The last percentage that was reported: 0, 80 or 100."""
     is_blind: bool = False
-    """Agents were seen of which the price is not known, so that their dollars do not count."""
+    """Whether agents use a model with an unknown price, so that their cost is not counted."""
 
     @property
     def is_used_up(self) -> bool:
-        """Whether nothing further is launched until a person says so."""
+        """Whether launching is stopped until the user raises the budget."""
         return self.percent >= 100
 
     def exceeds(self, dollars: float | None) -> bool:
-        """Return whether an agent has used up what one may cost."""
+        """Return whether an agent has reached the limit for one agent."""
         return bool(self.each) and dollars is not None and dollars >= self.each
 
 
@@ -37,22 +37,22 @@ NO_BUDGET: Final = Budget()
 
 
 def parse_dollars(text: str) -> float:
-    """Return 20, $20 or 2.50 as a number; raise ValueError for anything else."""
+    """Return "20", "$20" or "2.50" as a number. Raise ValueError for other text."""
     try:
         return float(text.strip().removeprefix("$"))
     except ValueError:
-        raise ValueError(f"{text!r} is no amount of dollars: 20 and 2.50 are") from None
+        raise ValueError(f"invalid amount: {text!r} (use dollars, such as 20 or 2.50)") from None
 
 
 def is_possible_budget(dollars: float) -> bool:
-    """Return whether an amount can be a budget: a cent to a million dollars."""
+    """Return whether an amount is a valid budget: from $0.01 to $1,000,000."""
     return 0.01 <= dollars <= 1e6
 
 
 def budget_text(spending: Spending, budget: Budget, *, has_results: bool) -> str:
-    """Return what is spent, and of how much: `$3.42`, `$3.42/20`; empty when neither is known.
+    """Return spending and limit, such as `$3.42` or `$3.42/20`; empty if both are unknown.
 
-    Where agents have ended and none has said what it used, that is `?` and not nothing.
+    If agents have finished and none reported its cost, the spending is `?` instead of $0.00.
     """
     if not budget.total:
         return spending.text
@@ -60,7 +60,7 @@ def budget_text(spending: Spending, budget: Budget, *, has_results: bool) -> str
 
 
 def limit_text(dollars: float) -> str:
-    """Return a limit in as few characters as it needs: `$20`, `$2.50`; `none`."""
+    """Return a limit without needless digits: `$20`, `$2.50` or `none`."""
     if not dollars:
         return "none"
     return f"${dollars:,.0f}" if dollars == int(dollars) else money(dollars)

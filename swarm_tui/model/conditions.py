@@ -1,6 +1,6 @@
-"""The words for what a person may wait for in a sweep, and expressions of them: `done or asks and not failed`.
+"""Conditions of `swarm-tui wait --until`, and a parser for expressions such as `done or asks and not failed`.
 
-No pydantic here: `swarm-tui wait --help` answers before it could be imported.
+This module does not import pydantic, so that `swarm-tui wait --help` stays fast.
 """
 
 from __future__ import annotations
@@ -12,47 +12,46 @@ from typing import Final, NamedTuple
 from swarm_tui.errors import UsageError
 
 _TOKEN: Final = re.compile(r"[()]|[^\s()]+")
-_DEEPEST: Final = 50
+_DEPTH_LIMIT: Final = 50
 
 CONDITIONS: Final = {
     "done": "the sweep is finished",
-    "ended": "no engine works on it: finished, stopped or failed",
-    "asks": "an agent waits for an answer",
-    "failed": "a test has failed",
+    "ended": "the engine is not running: the sweep is finished, stopped or failed",
+    "asks": "an agent is waiting for an answer",
+    "failed": "an agent crashed, timed out or submitted nothing",
     "blocked": "a test is blocked",
-    "unresolved": "an agent tried and could not",
-    "stuck": "an agent runs, and nothing comes of it",
-    "alert": "as many tests have met one cause as `--alert` says",
-    "over-budget": "the budget is spent, or that of an agent",
-    "login-lost": "the agents' login is lost, so that nothing is launched",
-    "host-lost": "a host of agents does not answer",
-    "held": "the queue waits for a person",
-    "fixes": "there is an integrated branch with fixes to review",
+    "unresolved": "an agent could not fix its test",
+    "stuck": "an agent is running but makes no progress",
+    "alert": "the number of tests with the same cause has reached `--alert`",
+    "over-budget": "the budget of the sweep or of an agent is spent",
+    "login-lost": "the agents are logged out, so nothing is launched",
+    "host-lost": "a host does not answer",
+    "held": "the queue is held until you release it",
+    "fixes": "an integrated branch with fixes is ready to review",
 }
-"""The words and their meanings."""
 
 IsSo = Callable[[str], bool]
-"""Whether a condition holds, by its word."""
+"""A function that returns whether the condition of this name holds."""
 Holds = Callable[[IsSo], bool]
 
 
 class Expression(NamedTuple):
-    """An expression that was understood."""
+    """A parsed expression."""
 
     holds: Holds
     words: tuple[str, ...]
-    """The conditions that it names, each once."""
+    """The conditions in the expression, without duplicates."""
 
 
 def parse_expression(text: str) -> Expression:
-    """Return the meaning of words, `and`, `or`, `not` and brackets; raise UsageError for anything else."""
+    """Parse conditions joined with `and`, `or`, `not` and parentheses. Raise UsageError for invalid text."""
     tokens = _TOKEN.findall(text)
     if not tokens:
-        raise UsageError("wait for what?", f"--until names one or more of {', '.join(CONDITIONS)}")
+        raise UsageError("--until requires a condition", f"use one or more of {', '.join(CONDITIONS)}")
     named: dict[str, None] = {}
     holds, rest = _any_of(tokens, named, 0)
     if rest:
-        raise UsageError(f"--until {text!r}: {rest[0]!r} is too much", "join words by `and` and `or`")
+        raise UsageError(f"unexpected {rest[0]!r} in --until {text!r}", "join conditions with `and` or `or`")
     return Expression(holds, tuple(named))
 
 
@@ -83,9 +82,9 @@ def _joined(
 
 def _one_of(tokens: Sequence[str], named: dict[str, None], depth: int) -> tuple[Holds, Sequence[str]]:
     if not tokens:
-        raise UsageError("--until ends where a word is missing", f"there are {', '.join(CONDITIONS)}")
-    if depth > _DEEPEST:
-        raise UsageError("--until has too many brackets, or too many `not`", "write it shorter")
+        raise UsageError("missing condition at the end of --until", f"use one of {', '.join(CONDITIONS)}")
+    if depth > _DEPTH_LIMIT:
+        raise UsageError("--until is nested too deeply", "use fewer parentheses and `not`")
     word, rest = tokens[0].lower(), tokens[1:]
     if word == "not":
         negated, rest = _one_of(rest, named, depth + 1)
@@ -93,10 +92,10 @@ def _one_of(tokens: Sequence[str], named: dict[str, None], depth: int) -> tuple[
     if word == "(":
         inner, rest = _any_of(rest, named, depth + 1)
         if not rest or rest[0] != ")":
-            raise UsageError("--until has a bracket that is not closed", "each ( needs a )")
+            raise UsageError("unclosed parenthesis in --until", "add the missing )")
         return inner, rest[1:]
     condition = word.replace("_", "-")
     if condition not in CONDITIONS:
-        raise UsageError(f"--until knows no {tokens[0]!r}", f"there are {', '.join(CONDITIONS)}")
+        raise UsageError(f"unknown condition: {tokens[0]!r}", f"use one of {', '.join(CONDITIONS)}")
     named[condition] = None
     return (lambda is_so: is_so(condition)), rest

@@ -1,4 +1,4 @@
-"""What an agent has changed so far: lines of files, as they are numbered in the base commit."""
+"""Lines that an agent has changed so far, numbered as in the base commit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? ")
 
 
 class FileEdit(NamedTuple):
-    """Lines of a file that an agent has replaced, removed, or put something between; 0 to 0 for a new file."""
+    """A range of lines that an agent replaced, removed or inserted text between; 0 to 0 for a new file."""
 
     path: str
     first: int
@@ -21,10 +21,10 @@ class FileEdit(NamedTuple):
 
 
 def parse_edits(difference: str) -> tuple[FileEdit, ...]:
-    """Return the edits in the headers of a diff without context; other lines are passed over.
+    """Return the edits in the headers of a diff without context. Other lines are ignored.
 
-    A line `?? PATH` names a new file. What stands in an agent's files may look like a header, so that a path is only
-    believed right behind the line that begins a file.
+    A line `?? PATH` names a new file. The content of an agent's file may look like a header, so a path is accepted
+    only directly after the first line of a file's diff.
     """
     edits: dict[FileEdit, None] = {}
     path, lines_since_begin = "", 9
@@ -40,7 +40,7 @@ def parse_edits(difference: str) -> tuple[FileEdit, ...]:
             _add(edits, line[3:], 0, 0)
         elif path and (hunk := _HUNK.match(line)):
             first, count = int(hunk[1]), int(hunk[2] or 1)
-            # What is put in behind a line collides with an edit of that line and of the next one.
+            # Text inserted after a line conflicts with edits of that line and of the next one.
             _add(edits, path, first, first + max(count - 1, 0) if count else first + 1)
         if len(edits) >= EDITS_KEPT:
             break

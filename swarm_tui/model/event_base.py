@@ -1,4 +1,4 @@
-"""What all events of a sweep have in common."""
+"""Base classes of events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class EventBase(BaseModel):
-    """The base of all events: a sequence number, and a time in seconds since 1970."""
+    """Base of all events, with a sequence number and a time in seconds since 1970."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

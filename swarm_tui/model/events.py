@@ -1,7 +1,7 @@
-"""The events of a sweep: the lines of events.jsonl, one frozen model for each kind.
+"""The event types of the journal, events.jsonl: one line is one event.
 
-`launching` is written before an agent is created and `launched` after it, so that after a crash in between the next
-engine knows to look for the agent.
+`launching` is written before an agent is created and `launched` afterwards. If the engine crashes in between, the next
+engine looks for the agent.
 """
 
 from __future__ import annotations
@@ -10,26 +10,25 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from swarm_tui.model.ask_events import AskAnswered as AskAnswered
-from swarm_tui.model.ask_events import AskClosed as AskClosed
-from swarm_tui.model.ask_events import Asked as Asked
-from swarm_tui.model.ask_events import RuleEnded as RuleEnded
-from swarm_tui.model.ask_events import RuleMade as RuleMade
-from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.api_error_events import Committed as Committed
+from swarm_tui.model.api_error_events import DialTurned as DialTurned
+from swarm_tui.model.api_error_events import LoginLost as LoginLost
+from swarm_tui.model.api_error_events import LoginRestored as LoginRestored
+from swarm_tui.model.api_error_events import Stuck as Stuck
+from swarm_tui.model.api_errors import ApiError
 from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.event_base import EventBase as EventBase
 from swarm_tui.model.event_base import TestEvent as TestEvent
-from swarm_tui.model.failure import FailureDetail
-from swarm_tui.model.harvest import HarvestReport
+from swarm_tui.model.failures import FailureDetail
+from swarm_tui.model.money import ModelTokens
+from swarm_tui.model.questions import AskAnswered as AskAnswered
+from swarm_tui.model.questions import AskClosed as AskClosed
+from swarm_tui.model.questions import Asked as Asked
+from swarm_tui.model.questions import RuleEnded as RuleEnded
+from swarm_tui.model.questions import RuleMade as RuleMade
+from swarm_tui.model.report import ClaimCheck, PulledWork
+from swarm_tui.model.results import Baseline, Result, State
 from swarm_tui.model.revision import Revision
-from swarm_tui.model.spending import ModelTokens
-from swarm_tui.model.states import Result, State
-from swarm_tui.model.trouble import Trouble
-from swarm_tui.model.trouble_events import Committed as Committed
-from swarm_tui.model.trouble_events import DialTurned as DialTurned
-from swarm_tui.model.trouble_events import LoginLost as LoginLost
-from swarm_tui.model.trouble_events import LoginRestored as LoginRestored
-from swarm_tui.model.trouble_events import Stuck as Stuck
 
 
 class EngineStarted(EventBase):
@@ -42,12 +41,12 @@ class EngineStarted(EventBase):
     is_resumed: bool = False
     slots: int = 0
     budget: float = 0.0
-    """Dollars for the whole sweep; 0 is no limit."""
+    """Dollars for the whole sweep; 0 means unlimited."""
     budget_each: float = 0.0
 
 
 class EngineEnded(EventBase):
-    """The engine ended."""
+    """The engine exited."""
 
     type: Literal["engine_ended"] = "engine_ended"
     why: Literal["finished", "stopped", "failed"] = "finished"
@@ -55,7 +54,7 @@ class EngineEnded(EventBase):
 
 
 class Queued(TestEvent):
-    """A test waits for a slot. The first such event of a test also adds it to the sweep."""
+    """A test is waiting for a slot. The first such event of a test adds it to the sweep."""
 
     type: Literal["queued"] = "queued"
     agent: str = ""
@@ -67,11 +66,9 @@ class Queued(TestEvent):
     baseline: Baseline = Baseline.UNKNOWN
     reason: str = ""
     traits: tuple[str, ...] = ()
-    """What the test may share with others, in words: `fixture db`, `marker slow`, `parameter size=3`."""
-    is_guessed: bool = False
-    """Whether the test's name is all that is known of its id."""
+    """Properties that tests can have in common: `fixture db`, `marker slow`, `parameter size=3`."""
     revision: Revision | None = None
-    """What of its work was sent back, when its agent goes on instead of beginning anew."""
+    """The fix that was sent back, if the agent continues earlier work."""
 
 
 class Launching(TestEvent):
@@ -80,9 +77,9 @@ class Launching(TestEvent):
     type: Literal["launching"] = "launching"
     attempt: int = 1
     number: int = 0
-    """The agent's number among those that live; 0 for none."""
+    """The agent's number, unique among the live agents; 0 for none."""
     host: str = ""
-    """Where the agent is to run; empty in journals from before there were hosts."""
+    """The host of the agent; empty in journals of versions without hosts."""
 
 
 class Launched(TestEvent):
@@ -94,12 +91,12 @@ class Launched(TestEvent):
     work_dir: str = ""
     state_dir: str = ""
     own_folder: str = ""
-    """Where the agent's task and its interpreter lie, as it sees them."""
+    """The folder with the agent's task file and interpreter, as a path on its host."""
     is_adopted: bool = False
 
 
 class LaunchFailed(TestEvent):
-    """`mngr create` failed; another attempt follows unless `is_final`."""
+    """`mngr create` failed. It is repeated unless `is_final`."""
 
     type: Literal["launch_failed"] = "launch_failed"
     reason: str
@@ -108,24 +105,24 @@ class LaunchFailed(TestEvent):
 
 
 class Seen(TestEvent):
-    """The agent was observed in another state; `source` names what it was observed by."""
+    """The state of the agent changed; `source` names the source of the information."""
 
     type: Literal["seen"] = "seen"
     state: Literal[State.RUNNING, State.WAITING]
     source: str = "process"
     question: str = ""
     options: tuple[str, ...] = ()
-    """The answers that it offers, if any."""
+    """The options of the question, if any."""
     condition: str = ""
-    """What else is to be seen of it, such as a request to its model that is tried again."""
-    trouble: Trouble | None = None
-    """Why its model does not answer."""
+    """Details of the state, such as an API request that is being retried."""
+    trouble: ApiError | None = None
+    """The API error, if any."""
     needs_terminal: bool = False
-    """Whether only somebody at its terminal can answer: a dialog stands there that no hook knows."""
+    """Whether the agent shows a dialog that can be answered only in its terminal."""
 
 
 class ProbeFailed(EventBase):
-    """The agents of these tests (of all, when empty) could not be observed: their states are stale."""
+    """A poll of the agents of these tests (all tests if empty) failed, so their states are stale."""
 
     type: Literal["probe_failed"] = "probe_failed"
     tests: tuple[str, ...] = ()
@@ -133,24 +130,24 @@ class ProbeFailed(EventBase):
 
 
 class ProbeRecovered(EventBase):
-    """The agents of these tests (of all, when empty) are observed again."""
+    """Polls of the agents of these tests (all tests if empty) succeed again."""
 
     type: Literal["probe_recovered"] = "probe_recovered"
     tests: tuple[str, ...] = ()
 
 
 class HostSeen(EventBase):
-    """A host was heard of; at most two events a minute for each."""
+    """A host answered a poll; written at most twice a minute for each host."""
 
     type: Literal["host_seen"] = "host_seen"
     host: str
     load: float = 0.0
-    """Its load average over a minute."""
+    """The load average over one minute."""
     processors: int = 0
 
 
 class HostLost(EventBase):
-    """A host does not answer: the states of its agents are stale, and nothing is concluded from that."""
+    """A host does not answer. The states of its agents are stale and stay as they are."""
 
     type: Literal["host_lost"] = "host_lost"
     host: str
@@ -158,16 +155,16 @@ class HostLost(EventBase):
 
 
 class HostBack(EventBase):
-    """A host answers again; its agents are watched where they are."""
+    """A host answers again, and its agents are polled again."""
 
     type: Literal["host_back"] = "host_back"
     host: str
     seconds: float = 0.0
-    """How long it was lost."""
+    """How long it did not answer."""
 
 
 class HostGone(EventBase):
-    """A host did not answer for so long that it was given up: its tests are queued again for other hosts, or fail."""
+    """A host was given up because it did not answer for too long. Its tests are queued for other hosts, or fail."""
 
     type: Literal["host_gone"] = "host_gone"
     host: str
@@ -175,14 +172,14 @@ class HostGone(EventBase):
 
 
 class HostMaking(EventBase):
-    """A provider is about to be asked for a new host of that name."""
+    """mngr is about to create a host with this name."""
 
     type: Literal["host_making"] = "host_making"
     host: str
 
 
 class HostMade(EventBase):
-    """A new host is there and reached by ssh; an agent of ours, its keeper, holds it until it is given back."""
+    """A new host was created and is reachable by ssh. An idle agent, the keeper, keeps it from being stopped."""
 
     type: Literal["host_made"] = "host_made"
     host: str
@@ -190,11 +187,11 @@ class HostMade(EventBase):
     keeper: str = ""
     """The keeper's agent id."""
     access: dict[str, Any] = Field(default_factory=dict)
-    """The fields of `HostAccess`."""
+    """The fields of `HostSettings`."""
 
 
 class HostEnded(EventBase):
-    """A host that was made for the sweep was given back, or could not be made."""
+    """A host that was created for the sweep was destroyed, or could not be created."""
 
     type: Literal["host_ended"] = "host_ended"
     host: str
@@ -203,14 +200,14 @@ class HostEnded(EventBase):
 
 
 class TryStarted(TestEvent):
-    """The agent began a pytest run of its test, as the live plugin reported."""
+    """The agent started a pytest run of its test, as reported by the live plugin."""
 
     type: Literal["try_started"] = "try_started"
     number: int = 1
 
 
 class TryFinished(TestEvent):
-    """A pytest run of the test ended."""
+    """A pytest run of the test finished."""
 
     type: Literal["try_finished"] = "try_finished"
     number: int = 1
@@ -220,11 +217,11 @@ class TryFinished(TestEvent):
     outcome: str = ""
     reruns: int = 0
     detail: FailureDetail | None = None
-    """None in journals of older versions, and where pytest itself knows no more."""
+    """None in journals of older versions, and if pytest gave no details."""
 
 
 class Edited(TestEvent):
-    """The agent has changed other lines than before, committed or not; looked at from time to time."""
+    """The set of lines that the agent has changed, committed or not, is different from the last check."""
 
     type: Literal["edited"] = "edited"
     edits: tuple[FileEdit, ...] = ()
@@ -238,14 +235,14 @@ class ForeignImports(TestEvent):
 
 
 class Said(TestEvent):
-    """The last line that the agent wrote; at most one event a second for each test."""
+    """The last line of the agent's output; written at most once a second for each test."""
 
     type: Literal["said"] = "said"
     line: str
 
 
 class Spent(TestEvent):
-    """What the agent has cost so far."""
+    """The usage of the agent so far."""
 
     type: Literal["spent"] = "spent"
     dollars: float | None = None
@@ -254,55 +251,64 @@ class Spent(TestEvent):
 
 
 class Harvesting(TestEvent):
-    """The agent's work is over and is being pulled."""
+    """The agent has finished, and its work is being pulled."""
 
     type: Literal["harvesting"] = "harvesting"
     source: str = "archive"
 
 
 class Harvested(TestEvent):
-    """The agent's work has been pulled into the sweep folder, as far as possible, and judged."""
+    """The agent's work was pulled into the sweep folder as far as possible, and its result was determined."""
 
     type: Literal["harvested"] = "harvested"
     result: Result
     reason: str = ""
-    harvest: HarvestReport = HarvestReport()
+    harvest: PulledWork = PulledWork()
 
     @model_validator(mode="before")
     @classmethod
     def _nest_flat_fields(cls, data: Any) -> Any:
-        # Format 1 wrote the fields of the report beside the result.
+        # Format 1 had the fields of the report next to the result.
         if not isinstance(data, dict) or "harvest" in data:
             return data
-        report = {name: data[name] for name in HarvestReport.model_fields if name in data}
+        report = {name: data[name] for name in PulledWork.model_fields if name in data}
         return {name: value for name, value in data.items() if name not in report} | {"harvest": report}
 
 
+class ClaimChecked(TestEvent):
+    """swarm-tui ran a test on the commit that its agent submitted, or could not run it."""
+
+    type: Literal["claim_checked"] = "claim_checked"
+    result: Result
+    reason: str = ""
+    check: ClaimCheck
+
+
 class Stopped(TestEvent):
-    """A test was stopped before its end, by a person or with the sweep; it can be retried or resumed."""
+    """A test was stopped before it finished, by the user or with the sweep. It can be retried or resumed."""
 
     type: Literal["stopped"] = "stopped"
     reason: str = ""
     source: str = "person"
-    """Who stopped it, or by what it was seen that it had stopped."""
+    """Who stopped it, or the source that reported it as stopped."""
 
 
 class AgentsStopped(EventBase):
-    """Agents whose work was harvested were stopped."""
+    """Agents were stopped after their work was pulled."""
 
     type: Literal["agents_stopped"] = "agents_stopped"
     agents: tuple[str, ...] = ()
 
 
 class SlotsChanged(EventBase):
-    """The number of agents that may work at once was changed."""
+    """The number of slots, which are the agents that may run at the same time, was changed."""
 
     type: Literal["slots_changed"] = "slots_changed"
     slots: int
 
 
 class BudgetChanged(EventBase):
-    """Somebody set what the sweep, or each agent, may cost. None leaves a limit as it is, 0 takes it away."""
+    """The user changed the budget of the sweep or of each agent. None keeps a limit, 0 removes it."""
 
     type: Literal["budget_changed"] = "budget_changed"
     total: float | None = None
@@ -311,7 +317,7 @@ class BudgetChanged(EventBase):
 
 
 class BudgetSpent(EventBase):
-    """So much of the budget is spent. At 100 percent nothing further is launched until the budget is changed."""
+    """A percentage of the budget was reached. At 100 nothing is launched until the budget is changed."""
 
     type: Literal["budget_spent"] = "budget_spent"
     percent: Literal[80, 100]
@@ -320,14 +326,22 @@ class BudgetSpent(EventBase):
 
 
 class BudgetBlind(EventBase):
-    """The budget cannot hold: agents use a model of which the price is not known."""
+    """The budget cannot be enforced because agents use a model with an unknown price."""
 
     type: Literal["budget_blind"] = "budget_blind"
     tokens: int = 0
 
 
+class CheckoutChanged(EventBase):
+    """The user's repository has changed since before launch, and swarm-tui did not change it."""
+
+    type: Literal["checkout_changed"] = "checkout_changed"
+    changes: tuple[str, ...]
+    """All changes so far, one sentence each."""
+
+
 class OverBudget(TestEvent):
-    """An agent has used up what one agent may cost, and is asked to hand in its work."""
+    """An agent reached the limit for one agent, and is asked to submit its work."""
 
     type: Literal["over_budget"] = "over_budget"
     dollars: float
@@ -335,23 +349,23 @@ class OverBudget(TestEvent):
 
 
 class PatternRaised(EventBase):
-    """As many tests have met the same cause as the alarm of the sweep asks for; recorded once for each cause."""
+    """The number of tests with the same cause reached `--alert`; recorded once for each cause."""
 
     type: Literal["pattern_raised"] = "pattern_raised"
     cause: str
     tests: tuple[str, ...] = ()
     shared: str = ""
-    """What sets them apart from the other tests, in words."""
+    """What these tests have in common, and the other tests do not."""
 
 
 class QueueHeld(EventBase):
-    """The queue, or only the named tests, are not launched until they are released."""
+    """The queue, or only the named tests, will not be launched until released."""
 
     type: Literal["queue_held"] = "queue_held"
     tests: tuple[str, ...] = ()
     reason: str = ""
     cause: str = ""
-    """The cause of the pattern that the breaker holds them for; empty where a person holds them."""
+    """The cause of the alert; empty if the user holds the tests."""
 
 
 class QueueReleased(EventBase):
@@ -371,7 +385,7 @@ class MessageSent(TestEvent):
 
 
 class RequestAnswered(EventBase):
-    """A request was carried out, or refused with a reason."""
+    """The engine carried out a request, or refused it with a reason."""
 
     type: Literal["request_answered"] = "request_answered"
     request: str
@@ -380,16 +394,16 @@ class RequestAnswered(EventBase):
 
 
 class Integrating(EventBase):
-    """The integrator began."""
+    """The integrator started."""
 
     type: Literal["integrating"] = "integrating"
     by: str = "builtin"
     branches: int = 0
     agent: str = ""
-    """The name of the agent that integrates, which has events of its own; empty without one."""
+    """The name of the integrating agent, which has its own events; empty for the built-in integrator."""
     branch: str = ""
     attempt: int = 0
-    """How many agents have integrated this sweep before."""
+    """The number of agents that integrated this sweep before."""
 
 
 class IntegratorSaid(EventBase):
@@ -400,7 +414,7 @@ class IntegratorSaid(EventBase):
 
 
 class Integrated(EventBase):
-    """The integrated branch was made."""
+    """The integrated branch was created."""
 
     type: Literal["integrated"] = "integrated"
     branch: str | None = None
@@ -408,10 +422,16 @@ class Integrated(EventBase):
     fixes: int = 0
     left_out: int = 0
     detail: str = ""
+    by: str = ""
+    """Who created the branch: builtin or agent."""
+    refused: str = ""
+    """Why the branch of the integrating agent is not used."""
+    problems: tuple[str, ...] = ()
+    """Problems of the branch: conflict markers, and tests that passed before and fail on it."""
 
 
 class IntegrationFailed(EventBase):
-    """The integration failed; `swarm-tui integrate` repeats it."""
+    """The integration failed. It can be repeated with `swarm-tui integrate`."""
 
     type: Literal["integration_failed"] = "integration_failed"
     reason: str = ""
@@ -427,7 +447,7 @@ class Noted(EventBase):
 
 
 class UnknownEvent(EventBase):
-    """An event of a kind that only a newer swarm-tui knows."""
+    """An event whose type this version does not support."""
 
     type: str = "unknown"
 
@@ -457,6 +477,7 @@ KnownEvent = Annotated[
     | Spent
     | Harvesting
     | Harvested
+    | ClaimChecked
     | Stopped
     | AgentsStopped
     | SlotsChanged
@@ -464,6 +485,7 @@ KnownEvent = Annotated[
     | BudgetSpent
     | BudgetBlind
     | OverBudget
+    | CheckoutChanged
     | DialTurned
     | LoginLost
     | LoginRestored
@@ -495,7 +517,7 @@ _UNKNOWN: Final = TypeAdapter(UnknownEvent)
 
 
 def parse_event(line: bytes) -> Event:
-    """Return the event in a line of the journal; raise ValueError for any other line."""
+    """Return the event in a line of the journal. Raise ValueError if the line is invalid."""
     try:
         event: Event = _EVENT.validate_json(line)
     except ValidationError as error:

@@ -1,8 +1,14 @@
-"""Times, ages, money, counts and sizes as people read them."""
+"""Durations, ages, money, sizes, progress."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from swarm_tui.model.text import plain
 
 
 def duration(seconds: float) -> str:
@@ -18,7 +24,7 @@ def duration(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return how long ago something was: `12 s ago`, `4 min ago`."""
+    """Return an age: `12 s ago`, `4 min ago`."""
     whole = max(0, int(seconds))
     if whole < 2:
         return "now"
@@ -32,7 +38,7 @@ def age(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Return an elapsed time as a clock shows it: `12:41`, `1:02:41`."""
+    """Return an elapsed time in clock format: `12:41`, `1:02:41`."""
     whole = max(0, int(seconds))
     if whole < 3600:
         return f"{whole // 60:02}:{whole % 60:02}"
@@ -40,20 +46,26 @@ def clock(seconds: float) -> str:
 
 
 def wall_clock(at: float) -> str:
-    """Return the time of day of a moment: `12:04:31`."""
+    """Return a local time of day: `12:04:31`."""
     return datetime.fromtimestamp(at).strftime("%H:%M:%S")
 
 
 def money(dollars: float | None) -> str:
-    """Return an amount: `$3.42`, or `?` when it is not known."""
+    """Return an amount: `$3.42`, or `?` if it is unknown."""
     if dollars is None:
         return "?"
     return f"${dollars:,.0f}" if dollars >= 1000 else f"${dollars:.2f}"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return `1 test`, `3 tests`."""
+    """Return a number with its noun: `1 test`, `3 tests`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def named(names: Sequence[str], limit: int = 3) -> str:
+    """Return the first names and the number of other names: `a, b, c and 4 more`."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(plain(name, 200) for name in names[:limit]) + more
 
 
 def file_size(size: int) -> str:
@@ -64,3 +76,103 @@ def file_size(size: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
         amount /= 1000
     return f"{amount:.1f} GB"
+
+
+FORMS: Final = "12:04, 12:04:31, 2026-11-19T12:04, or -10m for ten minutes before the end"
+_CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_SPAN: Final = re.compile(r"-?(?=\d)(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?")
+
+
+def parse_moment(words: str, first: float, last: float) -> float:
+    """Return a time between `first` and `last`, in seconds since 1970. Raise ValueError for other text and times.
+
+    A time of day refers to the day of `last`, or to the day before if it would be later than `last`.
+    """
+    words = words.strip()
+    at = _moment(words, last)
+    if at is None:
+        raise ValueError(f"invalid time: {words!r} (use {FORMS})")
+    if at > last:
+        raise ValueError(f"{words} is after the last event, at {_clock(last)}")
+    if at < first:
+        raise ValueError(f"{words} is before the first event, at {_clock(first)} (the last is at {_clock(last)})")
+    return at
+
+
+def _moment(words: str, last: float) -> float | None:
+    """Return the time, at most `last` if it is in the same second or minute; None if the text is invalid."""
+    try:
+        if (found := _CLOCK.fullmatch(words)) is not None:
+            hour, minute, second = (int(word or 0) for word in found.groups())
+            day = datetime.fromtimestamp(last).replace(hour=hour, minute=minute, second=second, microsecond=0)
+            day = day if day.timestamp() <= last else day - timedelta(days=1)
+            return _to_end(day, last, has_seconds=found[3] is not None)
+        if (found := _SPAN.fullmatch(words)) is not None:
+            days, hours, minutes, seconds = (int(word or 0) for word in found.groups())
+            span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+            return last - span.total_seconds()
+        if len(words) >= len("2026-11-19"):
+            return _to_end(datetime.fromisoformat(words), last, has_seconds=words.count(":") > 1)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def _to_end(moment: datetime, last: float, *, has_seconds: bool) -> float:
+    begin = moment.timestamp()
+    if begin > last:
+        return begin
+    # 12:04:31 includes all events until 12:04:31.999; 12:04 is the start of that minute.
+    return min(last, begin + 0.999) if has_seconds else begin
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
+
+
+BAR_WIDTH: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step of an operation, and how much of it is done."""
+
+    doing: str
+    """The step, such as `without #3` or `measuring`."""
+    done: int = 0
+    total: int = 0
+    """0 if unknown."""
+    noun: str = ""
+    """The counted items, such as `tests` or `runs`."""
+    seconds_left: float | None = None
+    whole: float | None = None
+    """The share of the whole operation that is done, from 0 to 1, if this is one of several steps."""
+
+    @property
+    def part(self) -> float | None:
+        """The share that is done, from 0 to 1; None if unknown."""
+        if self.whole is not None:
+            return min(1.0, max(0.0, self.whole))
+        return min(1.0, self.done / self.total) if self.total else None
+
+    @property
+    def numbers(self) -> str:
+        """`4 of 12 tests, ~30s left`; "" if unknown."""
+        counts = f"{self.done:,} of {self.total:,} {self.noun}".rstrip() if self.total else ""
+        left = f"~{duration(self.seconds_left)} left" if self.seconds_left is not None else ""
+        return ", ".join(filter(None, (counts, left)))
+
+    @property
+    def words(self) -> str:
+        return ": ".join(filter(None, (self.doing, self.numbers)))
+
+
+def seconds_left(done: float, total: float, seconds: float) -> float | None:
+    """Return an estimate of the remaining seconds at a constant rate; None while nothing is done."""
+    return seconds / done * max(0.0, total - done) if done > 0 else None
+
+
+def bar(part: float, width: int = BAR_WIDTH) -> tuple[str, str]:
+    """Return the filled and the empty part of a progress bar."""
+    done = int(width * min(1.0, max(0.0, part)))
+    return "━" * done, "─" * (width - done)

@@ -1,4 +1,4 @@
-"""Hosts, the machines that agents run on: how each is reached, and what is known of it at one moment."""
+"""Hosts, the machines that agents run on: how to connect to them, and their state in the journal."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pydantic import BaseModel, ConfigDict
 from swarm_tui.model.events import HostBack, HostEnded, HostGone, HostLost, HostMade, HostMaking, HostSeen
 
 LOCAL_HOST: Final = "local"
-"""This machine, as it is named among hosts."""
+"""The name of this machine in lists of hosts."""
 
 
-class HostAccess(BaseModel):
-    """One host as mngr's settings describe it, and how ssh reaches it."""
+class HostSettings(BaseModel):
+    """The connection to one host, from the settings of mngr."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     name: str
-    """As `--host` named it, and as it is shown: HOST when its provider bears the same name, else HOST.PROVIDER."""
+    """The displayed name, also used by `--host`: HOST if the provider has the same name, otherwise HOST.PROVIDER."""
     provider: str
     address: str
     host_dir: str
-    """mngr's folder there: an absolute path."""
+    """The absolute path of mngr's folder on the host."""
     port: int = 22
     user: str = "root"
     key_file: str = ""
@@ -33,38 +33,38 @@ class HostAccess(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """What the journal tells of one host."""
+    """The state of one host according to the journal."""
 
     name: str
     lost_since: float | None = None
-    """Since when it has not answered; its agents' states are stale since then."""
+    """When it stopped answering; the states of its agents are stale since then."""
     reason: str = ""
     """Why it does not answer, or why it was given up."""
     is_gone: bool = False
-    """It did not answer for so long that it was given up: no agent is launched there until it is back."""
+    """Whether it was given up. No agent is launched on it until it answers again."""
     load: float | None = None
     processors: int = 0
     seen_at: float | None = None
-    """When it was last heard of, as far as the journal was told; it is told twice a minute."""
+    """When it last answered, according to the journal, which records that twice a minute."""
     stage: Literal["", "making", "made", "ended"] = ""
-    """Of a host that is made for the sweep: empty for one that was there before."""
+    """The stage of a host created for the sweep; empty for a host that existed before."""
     keeper: str = ""
-    """The id of the agent that holds a host that was made."""
+    """The id of the idle agent that keeps a created host running."""
     made: Mapping[str, Any] = field(default_factory=dict)
-    """How a host that was made is reached: the fields of `HostAccess`."""
+    """The connection to a created host: the fields of `HostSettings`."""
 
     @property
-    def access(self) -> HostAccess | None:
-        """Return how a host that was made, and is still there, is reached."""
-        return HostAccess.model_validate(self.made) if self.stage == "made" and self.made else None
+    def access(self) -> HostSettings | None:
+        """The connection to a host that was created for the sweep and still exists; otherwise None."""
+        return HostSettings.model_validate(self.made) if self.stage == "made" and self.made else None
 
 
 HostEvent = HostLost | HostBack | HostGone | HostSeen | HostMaking | HostMade | HostEnded
 
 
-def after_host_event(known: Mapping[str, HostState], event: HostEvent) -> HostState:
-    """Return what is known of a host after an event of it."""
-    host = known.get(event.host) or HostState(event.host)
+def after_host_event(hosts: Mapping[str, HostState], event: HostEvent) -> HostState:
+    """Return the state of the event's host after the event."""
+    host = hosts.get(event.host) or HostState(event.host)
     match event:
         case HostLost():
             return replace(host, lost_since=event.at, reason=event.reason)
@@ -82,13 +82,13 @@ def after_host_event(known: Mapping[str, HostState], event: HostEvent) -> HostSt
             return HostState(event.host, stage="ended", reason=event.reason)
 
 
-def made_hosts(known: Mapping[str, HostState]) -> tuple[HostAccess, ...]:
-    """Return how the hosts are reached that were made for a sweep and are still there."""
-    return tuple(host.access for host in known.values() if host.access is not None)
+def made_hosts(hosts: Mapping[str, HostState]) -> tuple[HostSettings, ...]:
+    """Return the connections to the hosts that were created for the sweep and still exist."""
+    return tuple(host.access for host in hosts.values() if host.access is not None)
 
 
 def mngr_address(agent: str, host: str) -> str:
-    """Return the name of an agent for mngr: NAME on this machine, else NAME@HOST.PROVIDER."""
+    """Return the name of an agent for mngr: NAME on this machine, otherwise NAME@HOST.PROVIDER."""
     if host in ("", LOCAL_HOST):
         return agent
     return f"{agent}@{host}" if "." in host else f"{agent}@{host}.{host}"

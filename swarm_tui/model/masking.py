@@ -1,8 +1,4 @@
-"""Masks secrets in text that is written for others: by their form, and by the name that they stand beside. Pure.
-
-Length and line breaks of a text stay as they are. Secrets that an escape sequence or a line break cuts in two are found
-too: each form is also looked for in the text without escape sequences, and in the text without line breaks.
-"""
+"""Mask secrets in text, by form and by name."""
 
 from __future__ import annotations
 
@@ -11,19 +7,64 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from swarm_tui.model.secret_forms import FORMS
-from swarm_tui.model.secret_names import is_secret_key
+from swarm_tui.model.text import plain, plain_lines
+
+_WORDS: Final = frozenset(
+    {"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PWD", "PW", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
+)
+_ENDINGS: Final = (
+    *("API_KEY", "ACCESS_KEY", "SECRET_KEY", "PRIVATE_KEY", "ACCESS_KEY_ID", "ACCOUNT_KEY", "AUTH_KEY", "MASTER_KEY"),
+    *("ENCRYPTION_KEY", "SIGNING_KEY", "SHARED_KEY", "DEPLOY_KEY", "LICENSE_KEY", "STORAGE_KEY", "SERVICE_KEY"),
+    *(
+        "TOKEN",
+        "PASSWORD",
+        "PASSWD",
+        "PWD",
+        "SECRET",
+        "APIKEY",
+        "APIPASS",
+        "ACCESSKEY",
+        "SECRETKEY",
+        "CONNECTION_STRING",
+    ),
+)
+# The shell's current and previous folder.
+_NO_SECRETS: Final = frozenset({"PWD", "OLDPWD"})
+# Last words of names whose value is not the secret itself, such as TOKEN_COUNT.
+_ABOUT_SECRETS: Final = frozenset({
+    "COUNT", "TYPE", "LIMIT", "BUDGET", "NAME", "URL", "URI", "FILE", "PATH", "EXPIRES", "EXPIRY", "LENGTH", "LEN",
+    "USAGE", "ENDPOINT", "FIELD", "HEADER", "POLICY", "HINT", "ENV", "VAR", "VERSION", "ALGORITHM", "AGE", "TTL",
+    "CLASS", "FORM", "FORMS", "KIND", "PREFIX", "PATTERN", "STORE", "MANAGER", "PROVIDER", "COST", "RATE", "INDEX",
+    "HELP", "LABEL", "PROMPT", "ERROR", "STATUS", "VALID", "REQUIRED", "ENABLED",
+})  # fmt: skip
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether an environment variable with this name probably contains a secret."""
+    upper = name.upper()
+    if upper in _NO_SECRETS:
+        return False
+    return bool(_WORDS.intersection(upper.split("_"))) or upper.endswith(_ENDINGS)
+
+
+def is_secret_key(name: str) -> bool:
+    """Return the same for any spelling (`clientSecret`, `X-Api-Key`), except for names such as TOKEN_COUNT."""
+    spelled = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    spelled = re.sub(r"[^A-Za-z0-9]+", "_", spelled).strip("_").upper()
+    return is_secret_name(spelled) and spelled.rpartition("_")[2] not in _ABOUT_SECRETS
+
 
 MASK: Final = "•"
 _SHOWN_OF_SECRET: Final = 4
 _ESCAPES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]")
 _BREAKS: Final = re.compile(r"\r?\n")
-# A line break between two words, the words behind such breaks, and the one before.
+# A line break between two words, the words after such breaks, and the word before.
 _CUT: Final = re.compile(r"(?<=\S)\r?\n(?=\S)")
 _CUT_WORD: Final = re.compile(r"(?:\r?\n\S{1,400})+")
 _WORD: Final = re.compile(r"\S+")
 _WORD_END: Final = re.compile(r"\S{1,400}\Z")
 _WORD_LIMIT: Final = 400
-# What may go on with a secret on the next line.
+# The possible rest of a secret on the next line.
 _REST_OF_SECRET: Final = re.compile(r"\r?\n([A-Za-z0-9_+/=.~-]{3,})(?=[\s\"'`,;&<\\)\]}]|$)")
 
 _KEYWORD: Final = re.compile(
@@ -32,7 +73,7 @@ _KEYWORD: Final = re.compile(
     r"|key(?=\\?[\"'\]\s:=]))"
 )
 _NAME_CHARACTERS: Final = re.compile(r"[\w.-]*\Z")
-# The rest of a name, what stands between it and its value, and the value: in quotes, or up to what ends a word.
+# The rest of a name, the separator, and the value, which is quoted or extends to the end of the word.
 _BESIDE_NAME: Final = re.compile(
     r"""(?P<rest>[\w.-]{0,40})
     (?P<between>
@@ -58,14 +99,14 @@ _NO_VALUES: Final = frozenset({
     "has", "are", "or", "if", "else", "self", "cls", "return", "this", "text", "number", "bearer", "basic",
     "default",
 })  # fmt: skip
-# What is called a key and looks like one, whatever it is the key of; 40 hexadecimal digits are a commit.
+# A long random value after the word "key", except 40 hexadecimal digits, which are a commit id.
 _LONG_KEY: Final = re.compile(r"(?![0-9a-f]{40}\Z)(?=[^0-9]*[0-9])[A-Za-z0-9+/_-]{32,}={0,2}")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z_.]*")
 _SHORT_NUMBER: Final = re.compile(r"[\d.,]{1,7}[kKmM%]?")
 
 
 class _Span(NamedTuple):
-    """A part of a text that is a secret, of which the first characters may be shown."""
+    """The range of a secret in a text, and the number of leading characters that stay visible."""
 
     start: int
     end: int
@@ -73,8 +114,8 @@ class _Span(NamedTuple):
 
 
 def mask_secrets(text: str) -> str:
-    """Return the text with every secret that is known by its form or its name masked."""
-    # What stands right behind a secret may have a form of its own once that is masked.
+    """Return the text with secrets masked."""
+    # Masking a secret can reveal another one directly after it.
     while (masked := _masked_once(text)) != text:
         text = masked
     return text
@@ -98,21 +139,21 @@ def _masked_once(text: str) -> str:
 
 
 def mask_pieces(pieces: Sequence[str]) -> list[str]:
-    """Return the pieces of a text, such as a recording, with secrets masked, also those that span pieces."""
+    """Return the pieces of a text, such as a recording, with secrets masked, even if a secret spans pieces."""
     whole = "".join(pieces)
     masked = mask_secrets(whole)
     if masked == whole:
         return list(pieces)
-    found = []
+    masked_pieces = []
     start = 0
     for piece in pieces:
-        found.append(masked[start : start + len(piece)])
+        masked_pieces.append(masked[start : start + len(piece)])
         start += len(piece)
-    return found
+    return masked_pieces
 
 
 def _without(text: str, left_out: re.Pattern[str], places: Sequence[int]) -> tuple[str, Sequence[int]]:
-    """Return the text without some parts of it, and where each character of it was."""
+    """Return the text without matches of a pattern, and the original position of each remaining character."""
     kept: list[int] = []
     parts: list[str] = []
     start = 0
@@ -133,7 +174,7 @@ def _spans_by_form(text: str) -> Iterator[_Span]:
     for form in FORMS:
         if form.needle in text:
             for found in form.pattern.finditer(text):
-                # A token's prefix shows whose it is; a password or key has no prefix that is safe to show.
+                # The prefix of a token names its service. No part of a password or key is safe to show.
                 if form.pattern.groups:
                     yield _Span(*found.span(1))
                 else:
@@ -141,7 +182,7 @@ def _spans_by_form(text: str) -> Iterator[_Span]:
 
 
 def _rests(text: str, spans: Sequence[_Span]) -> Iterator[_Span]:
-    """Return what goes on after a line break behind a secret, and is no word."""
+    """Yield the continuations of secrets after a line break, unless they look like an ordinary word."""
     for span in spans:
         end = span.end
         while found := _REST_OF_SECRET.match(text, end):
@@ -153,17 +194,17 @@ def _rests(text: str, spans: Sequence[_Span]) -> Iterator[_Span]:
             end = found.end()
 
 
-def _split_spans(text: str, known: Sequence[_Span]) -> Iterator[_Span]:
-    """Return the secrets that only line breaks keep from having a form."""
+def _split_spans(text: str, spans: Sequence[_Span]) -> Iterator[_Span]:
+    """Yield the secrets that match a format only after line breaks are removed."""
     joined, places = _joined_words(text)
     for span in _spans_by_form(joined):
         found = _Span(places[span.start], places[span.end - 1] + 1, span.shown)
-        if not any(_overlap(found, other) for other in known):
+        if not any(_overlap(found, other) for other in spans):
             yield found
 
 
 def _joined_words(text: str) -> tuple[str, list[int]]:
-    """Return the words that line breaks may have cut, each whole and on a line of its own, and where each part was."""
+    """Return the words that line breaks may have split, joined and one per line, and the original positions."""
     parts: list[str] = []
     places: list[int] = []
     end = 0
@@ -207,7 +248,7 @@ def _spans_by_name(text: str) -> Iterator[_Span]:
 
 
 def _is_secret_value(name: str, beside: re.Match[str], text: str) -> bool:
-    """Return whether what stands beside such a name is its value, and not a type, an expression or a reference."""
+    """Return whether the text after a secret's name is its value, rather than a type, expression or reference."""
     value, between = beside[beside.lastgroup or "bare"], beside["between"]
     sign = between.strip(" \t\r\n\"'`]\\")
     if MASK in value or value[0] in "$<{%*" or value.lower() in _NO_VALUES or value.lower() in name.lower():
@@ -235,7 +276,26 @@ def _is_secret_value(name: str, beside: re.Match[str], text: str) -> bool:
         return False
     if name == name.upper() or (sign == "=" and between == "="):
         return True
-    # A line of YAML has nothing else; a type begins with a capital.
+    # In YAML the value is alone on its line; the name of a type would start with a capital letter.
     line_start = text.rfind("\n", 0, beside.start()) + 1
     is_alone = text[line_start : beside.start()].strip(" \t-\"'").isidentifier() or line_start == beside.start()
     return sign.endswith(":") and is_alone and value[0].islower() and text[beside.end() :][:1] in ("", "\n", "\r")
+
+
+LONG_TEXT_LIMIT: Final = 20_000
+
+
+def safe_line(text: str, limit: int = 500) -> str:
+    """Return the text as one safe line of at most `limit` characters."""
+    return mask_secrets(plain(text, limit))
+
+
+def safe_lines(text: str, limit: int = LONG_TEXT_LIMIT) -> str:
+    """Return the text as safe lines of at most `limit` characters in total."""
+    is_cut = len(text) > limit
+    shown = mask_secrets(plain_lines(text[:limit])).rstrip()
+    return f"{shown}\n… ({len(text) - limit:,} characters more)" if is_cut else shown
+
+
+def safe_decoded(raw: bytes, limit: int = LONG_TEXT_LIMIT) -> str:
+    return safe_lines(raw.decode("utf-8", "replace"), limit)

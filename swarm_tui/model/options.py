@@ -1,7 +1,7 @@
-"""The options of `swarm-tui run`, each declared once: its type and default, its flag on the command line with help and
-rule, and by its name the field of sweep.json.
+"""The options of `swarm-tui run`.
 
-No pydantic here: `swarm-tui run --help` answers before it could be imported.
+Each is declared once: type, default, command-line flag with its help and valid range. The field's name is also its name
+in sweep.json. This module does not import pydantic, so that `swarm-tui run --help` is fast.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
 from swarm_tui.errors import UsageError
-from swarm_tui.model.alarm import is_possible_threshold, parse_alike
+from swarm_tui.model.alerts import is_possible_threshold, parse_alike
 from swarm_tui.model.budget import is_possible_budget, parse_dollars
-from swarm_tui.model.limits import PROCESS_LIMIT, Confinement, RunLimits
+from swarm_tui.model.run_limits import PROCESS_LIMIT, Confinement, RunLimits
 
 Value = TypeVar("Value")
 
-AGENTS: Final = "the agents"
-TESTS: Final = "how tests are run"
-THEN: Final = "then"
-OFFLINE_AGENT: Final = "the offline agent"
+AGENTS: Final = "agents"
+TESTS: Final = "test runs"
+THEN: Final = "after the agents"
+OFFLINE_AGENT: Final = "offline agent"
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)i?[bB]?")
@@ -30,10 +30,9 @@ _SECONDS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Rule(NamedTuple):
-    """Which values of a number make sense, and what is said of others."""
+    """The valid values of a number."""
 
-    is_kept_by: Callable[[float], bool]
-    problem: str
+    accepts: Callable[[float], bool]
     hint: str
 
 
@@ -43,21 +42,21 @@ _RUN: Final = ("run",)
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """How an option is given on the command line."""
+    """The command-line flag of an option."""
 
     name: str
     help: str
     metavar: str | None = None
     group: str = AGENTS
-    """The heading below which the help lists it."""
+    """The heading in the help."""
     commands: tuple[str, ...] = _ALL
     parse: Callable[[str], Any] | None = None
-    """Reads the word that was given; None where the option's type says how."""
+    """Parses the argument; None to parse it by the option's type."""
     bare: Any = None
-    """The value when the option is given without one; None where it has to have one."""
+    """The value when the flag is given without an argument; None if an argument is required."""
     rule: Rule | None = None
     path: Literal["file", "folder", "template"] | None = None
-    """What the path that is given has to lead to; a template is read, and complained of, by who renders it."""
+    """What must exist at the path; templates are checked when they are rendered."""
 
 
 def _option(default: Value, name: str, help: str, metavar: str | None = None, **more: Any) -> Value:
@@ -65,27 +64,27 @@ def _option(default: Value, name: str, help: str, metavar: str | None = None, **
 
 
 def parse_duration(text: str) -> float:
-    """Return 90, 90s, 30m or 2h as seconds; raise ValueError for anything else."""
+    """Return 90, 90s, 30m or 2h as seconds."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no time: 90s, 30m and 2h are")
+        raise UsageError(f"invalid duration: {text!r}", "use 90s, 30m or 2h")
     return float(match.group(1)) * _SECONDS[match.group(2)]
 
 
 def parse_size(text: str) -> int:
-    """Return 512M, 2G or 1048576 as bytes; raise ValueError for anything else."""
+    """Return 512M, 2G or 1048576 as bytes."""
     match = _SIZE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no size: 512M and 2G are")
+        raise UsageError(f"invalid size: {text!r}", "use 512M or 2G")
     return int(float(match.group(1)) * _BYTES[match.group(2).upper()])
 
 
 def parse_confinement(text: str) -> Confinement:
-    """Return what "network,/a/folder,~/another" allows; raise ValueError for other words."""
+    """Return the exceptions to --confine in "network,/a/folder,~/another"."""
     words = [word for word in text.split(",") if word]
     for word in words:
         if word != "network" and not word.startswith(("/", "~/")):
-            raise ValueError(f"{word!r} is neither `network` nor a path that begins with / or ~/")
+            raise UsageError(f"invalid exception: {word!r}", "use `network` or a path that begins with / or ~/")
     return Confinement("network" in words, tuple(word for word in words if word != "network"))
 
 
@@ -93,59 +92,62 @@ def parse_label(text: str) -> tuple[str, str]:
     """Return the key and the value of a label."""
     key, separator, value = text.partition("=")
     if not separator or not key:
-        raise UsageError(f"--label {text} is no label", "give KEY=VALUE")
+        raise UsageError(f"invalid label: {text!r}", "use KEY=VALUE")
     return key, value
 
 
-_SLOTS: Final = Rule(lambda slots: slots >= 1, "would let no agent work", "give 1 or more")
-_TIME: Final = Rule(lambda seconds: seconds > 0, "is no time to work in", "give a time above 0, such as 30m")
-_RUNS: Final = Rule(lambda runs: 1 <= runs <= 100, "is no number of runs", "give 1 to 100; 3 tells flaky tests too")
-_PROCESSORS: Final = Rule(lambda count: count >= 1, "is no number of processors", "give 1 or more")
-_PROCESSES: Final = Rule(lambda count: count >= 10, "is too few for a pytest", "give 10 or more")
-_MEMORY: Final = Rule(lambda size: size >= 1 << 26, "is too little for a Python", "give 64M or more, such as 2G")
-_SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "is no speed", "give a number above 0; 10 is ten times as fast")
-_DOLLARS: Final = Rule(is_possible_budget, "is no budget", "give dollars, from 0.01 to 1,000,000")
-_ALIKE: Final = Rule(
-    is_possible_threshold, "is no number of tests", "give 2 or more, a share such as 10%, or 0 for never"
-)
+_SLOTS: Final = Rule(lambda slots: slots >= 1, "use 1 or more")
+_TIME: Final = Rule(lambda seconds: seconds > 0, "use a time above 0, such as 30m")
+_RUNS: Final = Rule(lambda runs: 1 <= runs <= 100, "use 1 to 100; 3 or more also find flaky tests")
+_PROCESSORS: Final = Rule(lambda count: count >= 1, "use 1 or more")
+_PROCESSES: Final = Rule(lambda count: count >= 10, "use 10 or more: pytest itself needs some processes")
+_MEMORY: Final = Rule(lambda size: size >= 1 << 26, "use 64M or more, such as 2G")
+_SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "use a number above 0; 10 is ten times as fast")
+_DOLLARS: Final = Rule(is_possible_budget, "use dollars, from 0.01 to 1,000,000")
+_SIMILAR: Final = Rule(is_possible_threshold, "use 2 or more, a share such as 10%, or 0 for never")
 _CONFINE: Final = Flag(
     "--confine",
-    "our own test runs see no home, no network and no files but the copy and the system (by bwrap, on Linux); ALLOWED: "
-    "`network`, paths that may be read, split by commas",
+    "run tests without home, network and other files than the copy and the system, except by agents (Linux, bwrap); "
+    "ALLOWED: exceptions, separated by commas: `network`, paths to read",
     "ALLOWED",
     group=TESTS,
     parse=parse_confinement,
     bare=Confinement(),
 )
-_LABEL: Final = Flag("--label", "a label for all agents", "KEY=VALUE", commands=_RUN, parse=parse_label)
+_LABEL: Final = Flag("--label", "add a label to all agents", "KEY=VALUE", commands=_RUN, parse=parse_label)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a sweep is to be run; in the order of the help."""
+    """The options of a sweep, in the order of the help."""
 
-    agent_type: str = _option("claude", "--agent", "claude, offline, or any agent type of mngr", "TYPE")
-    agent_arguments: tuple[str, ...] = _option((), "--agent-argument", "a word for the agent's command line", "WORD")
+    agent_type: str = _option(
+        "claude", "--agent", "use this agent type: claude (default), offline, or any agent type of mngr", "TYPE"
+    )
+    agent_arguments: tuple[str, ...] = _option(
+        (), "--agent-argument", "add an argument to the agent's command line", "ARG"
+    )
     permissions: Literal["allow", "ask", "skip"] = _option(
         "allow",
         "--permissions",
-        "allow: agents read, edit and run in their copies (default); ask: each time; skip: their own dangerous flag",
+        "allow: agents may read, edit and run in their copies (default); ask: agents ask each time; skip: turn off "
+        "the agent's permission checks",
     )
     slots: int | None = _option(
         None,
         "--slots",
-        "so many agents work at once (default 4; with --host as many as fit on the hosts)",
+        "run up to N agents at the same time (default: 4; with --host: --per-host times the number of hosts)",
         "N",
         rule=_SLOTS,
     )
     hosts: tuple[str, ...] = _option(
-        (), "--host", "a machine that mngr knows; the agents run there", "HOST", commands=_RUN
+        (), "--host", "run agents on this host (`swarm-tui hosts list`); repeatable", "HOST", commands=_RUN
     )
-    """Each the name of a provider of mngr's with one host of the same name, or HOST.PROVIDER."""
+    """Names of mngr providers with one host of the same name, or HOST.PROVIDER."""
     per_host: int = _option(
         4,
         "--per-host",
-        "so many agents work at once on each host (default %(default)s)",
+        "run up to N agents at the same time on each host (default: %(default)s)",
         "N",
         rule=_SLOTS,
         commands=_RUN,
@@ -153,25 +155,35 @@ class RunOptions:
     host_timeout: float = _option(
         900.0,
         "--host-timeout",
-        "after which a host that does not answer is given up (default 15m)",
+        "give up a host that does not answer for this time (default: 15m)",
         "TIME",
         parse=parse_duration,
         rule=_TIME,
         commands=_RUN,
     )
     timeout: float = _option(
-        3600.0, "--timeout", "for one agent (default 1h)", "TIME", parse=parse_duration, rule=_TIME
+        3600.0, "--timeout", "stop an agent after this time (default: 1h)", "TIME", parse=parse_duration, rule=_TIME
     )
     wait_timeout: float = _option(
-        1800.0, "--wait-timeout", "to wait for your answer (default 30m)", "TIME", parse=parse_duration, rule=_TIME
+        1800.0,
+        "--wait-timeout",
+        "wait for your answer to a question up to this time (default: 30m)",
+        "TIME",
+        parse=parse_duration,
+        rule=_TIME,
     )
     ready_timeout: float = _option(
-        90.0, "--ready-timeout", "for an agent to be ready (default 90s)", "TIME", parse=parse_duration, rule=_TIME
+        90.0,
+        "--ready-timeout",
+        "wait for an agent to start up to this time (default: 90s)",
+        "TIME",
+        parse=parse_duration,
+        rule=_TIME,
     )
     budget: float | None = _option(
         None,
         "--budget",
-        "dollars for the sweep: a warning at 80 %%, nothing further is launched at 100 %%",
+        "limit the cost of the sweep, in dollars: warn at 80%%, launch no more agents at 100%%",
         "DOLLARS",
         parse=parse_dollars,
         rule=_DOLLARS,
@@ -179,54 +191,65 @@ class RunOptions:
     budget_each: float | None = _option(
         None,
         "--budget-each",
-        "dollars for one test's agent: then it is asked to hand in, and stopped",
+        "limit the cost of each agent, in dollars: then ask it to submit, and stop it",
         "DOLLARS",
         parse=parse_dollars,
         rule=_DOLLARS,
     )
     is_load_ignored: bool = _option(
-        False, "--ignore-load", "launch no fewer agents when this machine has little memory or much to do"
+        False, "--ignore-load", "do not reduce the number of agents when this machine is low on memory or under load"
     )
-    is_nudging: bool = _option(False, "--nudge", "write once to an agent that is stuck; then it is left to you")
-    keep_agents: bool = _option(False, "--keep-agents", "do not stop agents whose work is harvested")
+    is_nudging: bool = _option(False, "--nudge", "send one message to each agent that is stuck")
+    keep_agents: bool = _option(False, "--keep-agents", "keep agents running after their work is pulled")
     alert: float = _option(
         5.0,
         "--alert",
-        "so many tests that meet the same are one alarm (default 5; 10%%; 0: never)",
+        "raise an alert when N tests fail with the same cause: a number or a share such as 10%% (default: 5; 0: never)",
         "N",
         parse=parse_alike,
-        rule=_ALIKE,
+        rule=_SIMILAR,
     )
     breaker: float = _option(
         0.0,
-        "--breaker",
-        "at so many, hold queued tests that would meet it too (default: never)",
+        "--hold-similar",
+        "when N tests fail with the same cause, hold queued tests likely to fail with it too (default: never)",
         "N",
         parse=parse_alike,
-        rule=_ALIKE,
+        rule=_SIMILAR,
     )
-    is_recorded: bool = _option(False, "--record", "record the terminal of every agent")
-    passed_environment: tuple[str, ...] = _option((), "--pass-env", "a variable the agents get", "NAME")
-    """Names of variables that the agents get from the engine's environment."""
+    is_recorded: bool = _option(False, "--record", "record the terminal of each agent")
+    passed_environment: tuple[str, ...] = _option(
+        (), "--pass-env", "pass this environment variable to agents and test runs", "NAME"
+    )
     integrator_environment: tuple[str, ...] = _option(
-        (), "--integrator-env", "a variable that only the integrator gets", "NAME", commands=_RUN
+        (), "--integrator-env", "pass this environment variable only to the integrator", "NAME", commands=_RUN
     )
     setup: str | None = _option(
-        None, "--setup", "run in every copy before it is used to test (uv sync, make ...)", "CMD"
+        None, "--setup", "run this command in each copy before its first test (uv sync, make ...)", "CMD"
     )
     is_use_recorded: bool = _option(
-        False, "--record-use", "see what each test uses, for --affected-by, also before Python 3.12", commands=_RUN
+        False,
+        "--record-use",
+        "record the code that each test uses, for --affected-by, even before Python 3.12",
+        commands=_RUN,
     )
     python: str | None = _option(
-        None, "--python", "the project's interpreter (default: its venv, else python3)", "PATH"
+        None, "--python", "run tests with this Python (default: the project's venv, or python3)", "PATH"
     )
     is_trial_skipped: bool = _option(
-        False, "--no-trial", "do not try the tests in a fresh copy before the launch", group=TESTS, commands=_RUN
+        False, "--no-preflight", "do not run the tests in a fresh copy before launch", group=TESTS, commands=_RUN
+    )
+    verifies: bool = _option(
+        True,
+        "--verify",
+        "run each test on the commit that its agent submitted, before its result counts (default)",
+        group=TESTS,
+        commands=_RUN,
     )
     baseline: int | None = _option(
         None,
         "--baseline",
-        "run each test once (or N times) in fresh copies before the launch, and tell its agent what came of it",
+        "run each test N times (1 to 100, default: 1) in fresh copies before launch, and give its agent the results",
         "N",
         group=TESTS,
         commands=_RUN,
@@ -234,93 +257,125 @@ class RunOptions:
         rule=_RUNS,
     )
     test_timeout: float | None = _option(
-        None, "--test-timeout", "for one test", "TIME", group=TESTS, parse=parse_duration, rule=_TIME
+        None, "--test-timeout", "stop a test after this time", "TIME", group=TESTS, parse=parse_duration, rule=_TIME
     )
     memory_limit: int | None = _option(
         None,
         "--memory-limit",
-        "for each process of a test run (512M, 2G)",
+        "limit the memory of each process of a test run: 64M or more (512M, 2G)",
         "SIZE",
         group=TESTS,
         parse=parse_size,
         rule=_MEMORY,
     )
     cpu_limit: int | None = _option(
-        None, "--cpu-limit", "processors for a test run (on Linux)", "N", group=TESTS, parse=int, rule=_PROCESSORS
+        None, "--cpu-limit", "limit a test run to N processors (Linux)", "N", group=TESTS, parse=int, rule=_PROCESSORS
     )
     process_limit: int = _option(
         PROCESS_LIMIT,
         "--process-limit",
-        "processes of a test run of ours, which is ended beyond (default %(default)s; on Linux)",
+        "stop a test run, except by agents, that starts more than N processes (default: %(default)s; Linux)",
         "N",
         group=TESTS,
         rule=_PROCESSES,
     )
     confinement: Confinement | None = field(default=None, metadata={"flag": _CONFINE})
-    has_own_home: bool = _option(False, "--own-home", "tests see an empty HOME instead of yours", group=TESTS)
+    has_own_home: bool = _option(False, "--empty-home", "run tests with an empty HOME", group=TESTS)
     alone: tuple[str, ...] = _option(
-        (), "--alone", "agents on tests that fit are never at work side by side", "GLOB", group=TESTS, commands=_RUN
+        (),
+        "--serial",
+        "run agents of tests that match this pattern one at a time; repeatable",
+        "GLOB",
+        group=TESTS,
+        commands=_RUN,
     )
-    transfer: Literal["mirror", "worktree"] = _option("mirror", "--transfer", "how copies are made", commands=_RUN)
+    transfer: Literal["mirror", "worktree"] = _option(
+        "mirror",
+        "--transfer",
+        "create the agents' copies as full copies (mirror, default) or git worktrees",
+        commands=_RUN,
+    )
     provider: str = _option(
         "local",
         "--provider",
-        "a provider of mngr (docker, modal ...): new hosts are made as they are needed, --per-host agents on each",
+        "create hosts as needed with this mngr provider (docker, modal ...), with --per-host agents on each",
         "NAME",
         commands=_RUN,
     )
     build_arguments: tuple[str, ...] = _option(
-        (), "--build-arg", "for the provider that makes the hosts, such as cpu=2", "WORD", commands=_RUN
+        (), "--build-arg", "pass this argument to the provider that creates hosts, such as cpu=2", "ARG", commands=_RUN
     )
     start_arguments: tuple[str, ...] = _option(
-        (), "--start-arg", "the same for their start, such as --cpus=2", "WORD", commands=_RUN
+        (),
+        "--start-arg",
+        "pass this argument to the provider that starts hosts, such as --cpus=2",
+        "ARG",
+        commands=_RUN,
     )
     labels: Mapping[str, str] = field(default_factory=dict, metadata={"flag": _LABEL})
     mapper_prompt: str | None = _option(
-        None, "--mapper-prompt", "instead of our prompt (jinja2)", "FILE", commands=_RUN, path="template"
+        None,
+        "--mapper-prompt",
+        "use this prompt template for the agents (jinja2)",
+        "FILE",
+        commands=_RUN,
+        path="template",
     )
     integrator_prompt: str | None = _option(
-        None, "--integrator-prompt", "the same for the integrator", "FILE", commands=_RUN, path="template"
+        None,
+        "--integrator-prompt",
+        "use this prompt template for the integrator (jinja2)",
+        "FILE",
+        commands=_RUN,
+        path="template",
     )
     integrator: Literal["builtin", "agent", "none"] | None = _option(
         None,
         "--integrator",
-        "who makes one branch of all (default: one of the agents; if that fails, ours)",
+        "create the integrated branch with a coding agent (default; if its branch is worse, that of the built-in "
+        "integrator is used), with the built-in integrator, or not at all",
         group=THEN,
         commands=_RUN,
     )
-    """None: a coding agent integrates what coding agents have made, and the built-in one what scripts have."""
+    """None: a coding agent for the work of coding agents, the built-in integrator for that of scripts."""
     measures_teeth: bool = _option(
         True,
-        "--teeth",
-        "when the branch stands, measure in the background whether tests that agents changed notice less (default)",
+        "--strength",
+        "after integration, check in the background whether agents weakened tests (default)",
         group=THEN,
     )
     tutorial: str | None = _option(
-        None, "--tutorial", "the tutorial whose blocks the tests cite", "FILE", group=THEN, commands=_RUN, path="file"
+        None,
+        "--tutorial",
+        "show this tutorial, whose blocks the tests cite, in the room",
+        "FILE",
+        group=THEN,
+        commands=_RUN,
+        path="file",
     )
-    title: str = _option("", "--title", "a few words to know the sweep by", group=THEN)
+    title: str = _option("", "--title", "set a title for the sweep", group=THEN)
     records: str | None = _option(
-        None, "--records", "the recorded work that it plays", "FOLDER", group=OFFLINE_AGENT, path="folder"
+        None, "--records", "play the recorded work in this folder", "FOLDER", group=OFFLINE_AGENT, path="folder"
     )
-    speed: float = _option(1.0, "--speed", "so many times as fast", "X", group=OFFLINE_AGENT, rule=_SPEED)
+    speed: float = _option(
+        1.0, "--speed", "play records X times as fast (default: 1)", "X", group=OFFLINE_AGENT, rule=_SPEED
+    )
     answers_itself: bool = _option(
-        False, "--answers-itself", "questions get the answers that are recorded", group=OFFLINE_AGENT, commands=_RUN
+        False, "--answers-itself", "answer questions with the recorded answers", group=OFFLINE_AGENT, commands=_RUN
     )
-    """Without a person: a waiting agent gets the answer that its record holds."""
     pytest_arguments: tuple[str, ...] = ()
-    """As they were given, selection and all."""
+    """The arguments after --, including the selection of tests."""
     is_private: bool = False
-    """The mngr home and tmux server were made for this sweep alone, so `clean` removes them whole."""
+    """Whether the mngr home and the tmux server belong to this sweep only, so that `clean` removes them."""
 
     @property
     def run_limits(self) -> RunLimits:
-        """What one run of tests may use."""
+        """The limits of a test run."""
         return RunLimits(**{limit.name: getattr(self, limit.name) for limit in fields(RunLimits)})
 
 
 class Option(NamedTuple):
-    """One option that has a flag."""
+    """An option with a flag."""
 
     field: str
     type: Any
@@ -344,5 +399,5 @@ def check_options(options: RunOptions) -> None:
     """Raise UsageError for the first number that is out of range."""
     for option in OPTIONS:
         rule, value = option.flag.rule, getattr(options, option.field)
-        if rule is not None and value is not None and not rule.is_kept_by(value):
-            raise UsageError(f"{option.flag.name} {value:g} {rule.problem}", rule.hint)
+        if rule is not None and value is not None and not rule.accepts(value):
+            raise UsageError(f"invalid value for {option.flag.name}: {value:g}", rule.hint)

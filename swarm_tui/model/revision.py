@@ -1,4 +1,4 @@
-"""A fix that a person has sent back to its author: what was said, and where its agent goes on."""
+"""A fix that the user sent back to its agent."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Revision(BaseModel):
-    """What one agent is asked to do anew."""
+    """The request to revise one fix."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     fix: str
-    """The commit of the integrated branch that is sent back."""
+    """The fix, as a commit of the integrated branch."""
     comment: str
     hunk: str = ""
-    """The lines that it is about, as a diff; "" where it is about the whole fix."""
+    """The lines to revise, as a diff; "" for the whole fix."""
     by: str = ""
     tip: str
-    """The agent's last commit, on which the new agent goes on."""
+    """The agent's last commit. The new agent continues from it."""
     first_tip: str = ""
-    """The agent's last commit before a fix of its was sent back for the first time."""
+    """The agent's last commit before the first revision."""
     number: int = 1
-    """How often fixes of this agent were sent back, this time included."""
+    """The number of revisions of this agent's fixes, including this one."""

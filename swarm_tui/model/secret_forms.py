@@ -1,6 +1,6 @@
-"""The forms by which secrets are known whatever they are called: a table with the source of each form.
+"""Formats of secrets such as API keys and tokens, with the source of each format.
 
-A source is a page of whoever makes such secrets, or a rule of gitleaks (github.com/gitleaks/gitleaks) by its id.
+A source is a page of the issuer, or a rule id of gitleaks (github.com/gitleaks/gitleaks) or detect-secrets.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 
 
 class SecretForm(NamedTuple):
-    """A form of secret. Where its pattern has a group, only that is the secret, and nothing of it is shown."""
+    """The format of a secret. If the pattern has a group, only the group is the secret, and it is masked completely."""
 
     name: str
     source: str
     needle: str
-    """What a text must hold for the pattern to be tried."""
+    """Text that every match contains. The pattern is tried only if the text contains it."""
     pattern: re.Pattern[str]
 
 
@@ -41,7 +41,7 @@ FORMS: Final = (
     _form("GitHub token", "docs.github.com about-authentication-to-github", "gh", r"gh[pousr]_[A-Za-z0-9]{16,}"),
     _form("GitHub fine-grained token", "docs.github.com about-authentication-to-github", "github_pat_", r"github_pat_[A-Za-z0-9_]{16,}"),
     _form("GitLab token", "docs.gitlab.com/security/tokens", "gl", rf"{_B}gl(?:pat|cbt|dt|ffct|ft|imt|agent|oas|ptt|rt|soat|rtr)-[A-Za-z0-9_.-]{{16,}}"),
-    _form("GitLab registration token", "gitlab-rrt of gitleaks", "GR1348941", r"GR1348941[\w-]{20}"),
+    _form("GitLab registration token", "gitleaks gitlab-rrt", "GR1348941", r"GR1348941[\w-]{20}"),
     _form("GitLab session", "gitleaks gitlab-session-cookie", "_gitlab_session=", r"_gitlab_session=([0-9a-z]{16,})"),
     _form("Slack token", "docs.slack.dev/authentication/tokens", "xox", r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{8,}"),
     _form("Slack app token", "docs.slack.dev/authentication/tokens", "xapp-", r"(?i:xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]+)"),
@@ -58,7 +58,7 @@ FORMS: Final = (
     _form("Azure client secret", "gitleaks azure-ad-client-secret", "Q~", rf"{_B}[A-Za-z0-9_~.]{{3}}\dQ~[A-Za-z0-9_~.-]{{31,34}}"),
     _form("Azure DevOps connection", "learn.microsoft.com service-bus", "SharedAccessKey=", r"SharedAccessKey=([A-Za-z0-9+/=]{20,})"),
     _form("Anthropic key", "docs.anthropic.com/api", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{10,}"),
-    _form("OpenAI key and alike", "platform.openai.com/docs/api-reference", "sk-", r"(?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{16,}"),
+    _form("OpenAI key and similar", "platform.openai.com/docs/api-reference", "sk-", r"(?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{16,}"),
     _form("Stripe key", "docs.stripe.com/keys", "k_", rf"{_B}(?:sk|rk)_(?:test|live|prod)_[A-Za-z0-9]{{10,}}"),
     _form("Stripe hook secret", "docs.stripe.com/webhooks", "whsec_", r"whsec_[A-Za-z0-9+/=]{16,}"),
     _form("Square token", "gitleaks square-access-token", "EAAA", rf"{_B}EAAA[\w-]{{22,60}}"),

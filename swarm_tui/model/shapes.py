@@ -1,7 +1,7 @@
-"""What the commands print with --json, as types; `docs/schemas` has them as JSON Schema.
+"""Types of the `--json` output of all commands; `docs/schemas` contains them as JSON Schema.
 
-Within one `SHAPES_VERSION` keys are only added: a program that reads them passes over those that it does not know.
-Times are seconds since 1970; None is "not known" or "not there".
+Within one `SHAPES_VERSION` keys are only added, so readers must ignore unknown keys. Times are seconds since 1970.
+None means unknown or missing.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ class ShownTokens(TypedDict):
 
 
 class ShownCost(TypedDict):
-    """What all agents of a sweep have used, the integrator included."""
+    """The usage of all agents of a sweep, including the integrator."""
 
     dollars: float | None
     tokens: int | None
     models: list[ShownTokens]
     unpriced_agents: int
-    """So many agents used a model whose price is not known."""
+    """The number of agents that used a model with an unknown price."""
     estimated_dollars: list[float | None] | None
-    """What was expected before it began: in the middle, from, to."""
+    """The estimate before the sweep: expected value, lower bound, upper bound."""
     kept_fixes: int
     dollars_per_kept_fix: float | None
     is_cost_imputed: bool
-    """It was paid by a subscription: dollars are what it would cost without one."""
+    """Whether a subscription paid; the dollars are then the price without a subscription."""
     budget: float | None
     budget_each: float | None
     is_budget_spent: bool
 
 
 class ShownDial(TypedDict):
-    """How many agents are to be at work at most, below what the person has set."""
+    """The throttle: a limit on running agents below the configured slots."""
 
     slots: int | None
     cause: str
@@ -66,7 +66,7 @@ class ShownTry(TypedDict):
 
 
 class ShownChange(TypedDict):
-    """What became of one kind of change."""
+    """One kind of change in an agent's report."""
 
     status: str
     summary: str
@@ -74,7 +74,7 @@ class ShownChange(TypedDict):
 
 
 class ShownTrouble(TypedDict):
-    """Why an agent's model does not answer."""
+    """An API error of an agent."""
 
     kind: str
     until: float | None
@@ -82,7 +82,7 @@ class ShownTrouble(TypedDict):
 
 
 class ShownTest(TypedDict):
-    """One test of a sweep, and the agent on it."""
+    """One test of a sweep, with its agent."""
 
     test: str
     agent: str
@@ -91,17 +91,23 @@ class ShownTest(TypedDict):
     result: str | None
     tries: list[ShownTry]
     changes: dict[str, ShownChange]
-    """By their kind, such as FIX_IMPL."""
+    """By kind, such as FIX_IMPL."""
     baseline: str | None
     group: str | None
     reason: str
+    claim: str | None
+    """The result that the agent claims; None if no run can confirm it."""
+    check: str | None
+    """The verdict of swarm-tui's own runs: pending, confirmed, flaky, refuted, impossible or unmeasured."""
+    check_runs: list[str]
+    """The outcomes of swarm-tui's own runs."""
     since: float
     dollars: float | None
     tokens: int | None
     models: list[ShownTokens]
     is_over_budget: bool
     options: list[str]
-    """What may be answered to its question."""
+    """The options of its question."""
     condition: str
     stuck: str
     commits: int
@@ -114,23 +120,21 @@ class ShownTest(TypedDict):
     foreign_imports: list[str]
     held_for: str
     is_stale: bool
-    is_guessed: bool
-    """The id of the test is made of its name, which is all that is known of it."""
 
 
 class ShownPattern(TypedDict):
-    """Tests that fail for one reason."""
+    """Tests that fail for the same cause."""
 
     cause: str
     kind: str
     tests: list[str]
     shared: list[str]
-    """What sets them apart from the others."""
+    """What these tests have in common, and the other tests do not."""
     dollars: float | None
 
 
 class ShownAlarm(TypedDict):
-    """A pattern that was told of because so many tests have it."""
+    """An alert: the number of tests with the same cause has reached the threshold."""
 
     cause: str
     at: float
@@ -159,11 +163,26 @@ class ShownHost(TypedDict):
 
 
 class ShownHardship(TypedDict):
-    """What an agent found hard to use."""
+    """An escalation of an agent about the tutorial or the program's interface."""
 
     test: str
     title: str
     detail: str
+
+
+class ShownIntegration(TypedDict):
+    """The integrated branch of a sweep."""
+
+    state: str
+    """none, integrating, done or failed."""
+    by: str
+    """Who created the branch: builtin or agent; empty if unknown."""
+    fixes: int
+    left_out: int
+    refused: str
+    """Why the branch of the integrating agent is not used."""
+    problems: list[str]
+    """Problems of the branch: conflict markers, and tests that passed before and fail on it."""
 
 
 class ShownSweep(ShownCost):
@@ -172,10 +191,13 @@ class ShownSweep(ShownCost):
     sweep: str
     state: str
     source: str
-    """`swarm`, or `tmr` for a run of `mngr tmr`."""
+    """`swarm`, or `watch` for agents that were not started by a sweep."""
     repository: str
     base: str
     integrated: str | None
+    integration: ShownIntegration
+    applied: str | None
+    """The branch created by `apply`; None if a verdict changed afterwards."""
     title: str
     agent: str
     slots: int
@@ -186,18 +208,24 @@ class ShownSweep(ShownCost):
     ended: float | None
     reason: str
     counts: dict[str, int]
-    """By result, else by state."""
+    """By result for finished tests, otherwise by state."""
     alarms: list[ShownAlarm]
     patterns: list[ShownPattern]
     hard_to_use: list[ShownHardship]
+    unfinished_blocks: list[ShownHardship]
+    """Blocks of a tutorial that agents did not finish without giving a reason."""
     hosts: list[ShownHost]
     left_out: list[str]
     doubts: list[str]
+    checkout_changes: list[str]
+    """Changes in the user's repository since launch."""
+    is_verified: bool
+    """False with `--no-verify`: results are the reports of the agents."""
     tests: list[ShownTest]
 
 
 class ListedSweep(TypedDict):
-    """One sweep of `list`; one that cannot be read has no more than a reason."""
+    """One sweep of `list`. A sweep that cannot be read has only a reason."""
 
     sweep: str
     folder: str
@@ -225,7 +253,7 @@ class ListedSweep(TypedDict):
 
 
 class ShownFound(TypedDict):
-    """A test, and how each of two sweeps found it: green, red, flaky, clash, skipped; None where that is not known."""
+    """A test with its baseline in two sweeps: green, red, flaky, clash, order, skipped, or None if unknown."""
 
     test: str
     before: str | None
@@ -233,7 +261,7 @@ class ShownFound(TypedDict):
 
 
 class ShownTotals(TypedDict):
-    """One of two sweeps in numbers."""
+    """The totals of one of two sweeps."""
 
     sweep: str
     began: float | None
@@ -249,7 +277,7 @@ class ShownTotals(TypedDict):
 
 
 class ShownBroken(TypedDict):
-    """A fix that was kept in the earlier sweep, and of which tests fail again in the later one."""
+    """A fix that was kept in the earlier sweep, with its tests that fail again in the later sweep."""
 
     commit: str
     title: str
@@ -258,7 +286,7 @@ class ShownBroken(TypedDict):
 
 
 class ShownComparison(TypedDict):
-    """What is different in the later of two sweeps."""
+    """The differences between an earlier and a later sweep."""
 
     before: ShownTotals
     after: ShownTotals
@@ -270,21 +298,32 @@ class ShownComparison(TypedDict):
 
 
 class ShownQuestion(TypedDict):
-    """One of the questions that an agent asks at once, or one field that is to be filled in."""
+    """One of several questions that an agent asks together, or one field of a form."""
 
     key: str
-    """The name by which the agent gets the answer."""
+    """The key of the answer that is returned to the agent."""
     text: str
     options: list[str]
+    descriptions: list[str]
+    """The agent's descriptions of the options; empty if there are none."""
     is_many: bool
-    """Whether several of the options may be chosen."""
+    """Whether the user may choose several options."""
+    field: str
+    """The type of a form field: text, integer, number or boolean; empty for a question, which accepts any text."""
+    is_needed: bool
+    format: str
+    least: float | None
+    most: float | None
+    """The range of a number, of the length of a text, or of the number of options to choose."""
+    hint: str
+    """How to answer, as text."""
 
 
 class ShownItem(TypedDict):
-    """One thing in the inbox."""
+    """One item of the inbox."""
 
     id: str
-    """What `answer` takes."""
+    """The id for `swarm-tui answer`."""
     test: str
     agent: str
     since: float
@@ -299,7 +338,7 @@ class ShownItem(TypedDict):
 
 
 class ShownGroup(TypedDict):
-    """What is asked alike."""
+    """Similar items of the inbox, shown as one."""
 
     group: str
     kind: str
@@ -309,7 +348,7 @@ class ShownGroup(TypedDict):
 
 
 class ShownInbox(TypedDict):
-    """Everything in a sweep that needs a person: `pending`."""
+    """The inbox of a sweep: `pending`."""
 
     sweep: str
     has_engine: bool
@@ -327,20 +366,34 @@ class ShownHunk(TypedDict):
     verdict: str | None
 
 
+class ShownEffect(TypedDict):
+    """The effect of a fix on the tests of the sweep. If it was not measured, it is what the agents report."""
+
+    is_measured: bool
+    turned_green: list[str]
+    broken: list[str]
+    why: str
+
+
 class ShownFix(TypedDict):
-    """A fix of an integrated branch; of its verdict `partly` the hunks tell more."""
+    """A fix of an integrated branch. With the verdict `partly`, see the verdicts of its hunks."""
 
     rank: int
     commit: str
     title: str
     branch: str
     agents: list[str]
+    by_integrator: str
+    """How an integrating agent changed or added the commit; empty for an unchanged commit of an agent."""
     verdict: str | None
+    effect: ShownEffect | None
+    weaker: list[str]
+    """Tests that the fix weakens, removes or renames, each with the reason."""
     hunks: list[ShownHunk]
 
 
 class ShownPart(TypedDict):
-    """A part of the commit of all test and doc fixes."""
+    """A test change: one part of the commit of all test and doc fixes."""
 
     number: str
     id: str
@@ -350,12 +403,12 @@ class ShownPart(TypedDict):
     verdict: str | None
 
 
-# Functional, as `with` is a word of Python.
+# In functional syntax because `with` is a keyword.
 ShownConflict = TypedDict("ShownConflict", {"commit": str, "with": list[str], "paths": list[str]})
 
 
 class ShownPlan(TypedDict):
-    """What the verdicts lead to."""
+    """The plan that follows from the verdicts."""
 
     clean: bool
     tree: str | None
@@ -366,7 +419,7 @@ class ShownPlan(TypedDict):
 
 
 class ShownApplied(TypedDict):
-    """The branch that was made."""
+    """The branch created by `apply`."""
 
     branch: str
     commit: str
@@ -374,7 +427,7 @@ class ShownApplied(TypedDict):
 
 
 class ShownReview(TypedDict):
-    """The fixes of a branch with their verdicts: `fixes`. Further keys tell what its options did."""
+    """The fixes of a branch with their verdicts: `fixes`. Some options of `fixes` add keys."""
 
     base: str
     tip: str
@@ -386,7 +439,7 @@ class ShownReview(TypedDict):
 
 
 class ShownCheck(TypedDict):
-    """What was found of one thing that is needed."""
+    """One check of `doctor`."""
 
     name: str
     ok: bool
@@ -396,14 +449,14 @@ class ShownCheck(TypedDict):
 
 
 class ShownChecks(TypedDict):
-    """What this machine has: `doctor`."""
+    """All checks of this machine: `doctor`."""
 
     ok: bool
     checks: list[ShownCheck]
 
 
 class ShownPage(TypedDict):
-    """Where the page of a sweep is: `report`."""
+    """The page of a sweep: `report`."""
 
     sweep: str
     page: str
@@ -414,7 +467,7 @@ class ShownPage(TypedDict):
 
 
 class ShownMachine(TypedDict):
-    """A machine that mngr knows: `hosts list` prints a list of them."""
+    """A host in the settings of mngr; `hosts list` prints a list."""
 
     name: str
     provider: str
@@ -428,7 +481,7 @@ class ShownMachine(TypedDict):
 
 
 class ShownEvent(TypedDict):
-    """One thing that a message tells of."""
+    """One event of a notification."""
 
     kind: str
     at: float
@@ -437,7 +490,7 @@ class ShownEvent(TypedDict):
 
 
 class ShownNotice(TypedDict):
-    """A message to a person who is away, as the command and the webhook of `[notify]` get it."""
+    """A notification, as passed to the command and the webhook of `[notify]`."""
 
     sweep: str
     title: str

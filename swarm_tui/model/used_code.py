@@ -1,4 +1,4 @@
-"""Which code and files of the repository a test used when it was run; written by a program in the agent's copy."""
+"""Code and files of the repository that a test used. A program in the agent's copy records them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 USED_FILE: Final = "used.json"
-"""In the folder of what was pulled from an agent."""
+"""The file name in the folder of an agent's pulled work."""
 USED_LIMIT: Final = 4_000_000
 
 
 class UsedCode(BaseModel):
-    """What one run of a test used. Paths begin at the top of the repository."""
+    """Code and files used by one run of a test. Paths are relative to the top of the repository."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     outcome: str = ""
     functions: Mapping[str, tuple[int, ...]] = {}
-    """The first lines of the functions that were called, by file."""
+    """The first lines of called functions, by file."""
     loaded: frozenset[str] = frozenset()
-    """The files of the modules that were imported."""
+    """The files of imported modules."""
     opened: frozenset[str] = frozenset()
-    """Other files that were opened."""
+    """Other opened files."""
     has_programs: bool = False
-    """Programs were started, whose code and files are not seen."""
+    """Whether the test started programs, whose code and files are not recorded."""
     is_whole: bool = True
-    """Opened files were seen at all: Python 3.7 and older do not tell."""
+    """Whether opened files were recorded, which requires Python 3.8."""
 
     @property
     def is_green(self) -> bool:

@@ -1,1 +1,1 @@
-"""The page of a sweep: a folder of static files that anybody can open without a network."""
+"""The results of a sweep as static HTML that opens offline."""

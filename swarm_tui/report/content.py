@@ -1,4 +1,4 @@
-"""Builds the content of the page: numbers, timeline, a row for each test, and the causes that need a person."""
+"""Numbers, timeline, rows, patterns."""
 
 from __future__ import annotations
 
@@ -10,47 +10,79 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from swarm_tui import __version__
-from swarm_tui.insight.budget import cost_text
-from swarm_tui.insight.host_lines import host_lines, is_on_hosts
-from swarm_tui.journal.doubts import doubts_of
+from swarm_tui.failures.alerts import saved_text, still_held, with_held
+from swarm_tui.failures.patterns import Pattern, find_patterns, with_overlaps
+from swarm_tui.hosts.lines import host_lines, is_on_hosts
 from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.outcome import Escalation
-from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import MARKS, Result, State
+from swarm_tui.model.masking import safe_line, safe_lines
+from swarm_tui.model.report import Escalation
+from swarm_tui.model.results import CLAIMS, MARKS, Result, State
+from swarm_tui.money.budget import cost_text
+from swarm_tui.money.forecast import cost_words
 from swarm_tui.report.details import Details, read_details, token_facts
-from swarm_tui.report.diffs import CommitDiffs
-from swarm_tui.report.integrated import read_integration
-from swarm_tui.report.patterns import patterns_on_page
-from swarm_tui.report.safe_text import safe_line, safe_lines
+from swarm_tui.report.integrated import CommitDiffs, read_integration
+
+
+def patterns_on_page(state: SweepState) -> list[dict[str, Any]]:
+    """Return the patterns, those with the most tests first; tests are indexes into the list of tests."""
+    patterns = with_overlaps(find_patterns(state.tests()), (record for record in state.tests() if record.edits))
+    places = {test: place for place, test in enumerate(state.records)}
+    return [
+        {
+            "kind": pattern.kind,
+            "title": safe_line(pattern.cause),
+            "text": safe_lines("\n".join(_pattern_facts(pattern, state))),
+            "tests": [places[test] for test in pattern.tests if test in places],
+        }
+        for pattern in with_held(patterns, state.alarms, state.records)
+    ]
+
+
+def _pattern_facts(pattern: Pattern, state: SweepState) -> list[str]:
+    """Return facts about a pattern as lines of Markdown."""
+    facts = list(pattern.shared)
+    alarm = state.alarms.get(pattern.cause)
+    if alarm is not None and alarm.tests:
+        facts.append(f"alert: {counted(len(alarm.tests), 'test')} failed with this cause")
+    if alarm is not None and still_held(alarm, state.records):
+        facts.append(f"held: {saved_text(alarm, state.records)}, since {alarm.why_held}")
+    facts.append(cost_words(state.records[test] for test in pattern.tests if test in state.records))
+    return [f"- {fact}" for fact in facts if fact]
+
 
 LOG_LINES: Final = 500
 _COUNTED: Final = re.compile(r" \(\d+ tests?\)$")
 _ORDER_OF_CAUSES: Final = (
     *("blocker", "harness_defect", "blocked", "waiting", "fix_direction_ambiguous", "failed", "uncaught_bug"),
-    *("shared_pattern", "suite_duplication", "unresolved"),
+    *("shared_pattern", "suite_duplication", "claimed", "unresolved"),
 )
-_MARKS_NEEDING_PERSON: Final = (State.WAITING.value, Result.BLOCKED.value, Result.FAILED.value, Result.UNRESOLVED.value)
+_MARKS_NEEDING_PERSON: Final = (
+    State.WAITING.value,
+    *(each.value for each in (Result.BLOCKED, Result.FAILED, Result.UNRESOLVED, Result.CLAIMED)),
+)
 
 
 class AgentSpan(NamedTuple):
-    """One test from the launch of its agent to its end."""
+    """The time from the launch of a test's agent to its end."""
 
     start: float
     end: float
     test: int
-    """Its index in the list of tests."""
+    """The index of the test."""
 
 
 class LaneSpan(NamedTuple):
-    """A span and its lane."""
+    """A span with its lane in the timeline."""
 
     span: AgentSpan
     lane: int
 
 
 def assign_lanes(spans: Iterable[AgentSpan]) -> list[LaneSpan]:
-    """Return every span with the lowest lane that is free at its start, so that lanes count agents at work."""
+    """Return each span with the lowest free lane at its start, so that lanes show concurrent agents."""
     placed: list[LaneSpan] = []
     free: list[int] = []
     busy: list[tuple[float, int]] = []
@@ -69,16 +101,16 @@ def assign_lanes(spans: Iterable[AgentSpan]) -> list[LaneSpan]:
 
 
 class RowDetails(NamedTuple):
-    """The details that the row of a test shows; the others are in files beside the page."""
+    """The fields in the row of a test; other details are in separate files."""
 
     casts: int
     has_material: bool
 
 
 def build_page(sweep: OpenedSweep, made_at: float, write_data: Callable[[str, object], None]) -> dict[str, Any]:
-    """Read a sweep and return the content of the page; write the data that it loads on demand by `write_data`.
+    """Return the content of the page; write the data that it loads on demand with `write_data`.
 
-    What cannot be read becomes a problem on the page; the sweep's folder is not changed.
+    Unreadable files are listed on the page. The folder of the sweep does not change.
     """
     records = list(sweep.state.tests())
     with closing(CommitDiffs(Path(sweep.spec.repository))) as diffs:
@@ -88,6 +120,7 @@ def build_page(sweep: OpenedSweep, made_at: float, write_data: Callable[[str, ob
             for index, record in enumerate(records)
         ]
         problems = _problems(sweep, records, details, diffs.problem)
+    dropped = integration.pop("dropped")
     start, end = _bounds(sweep, records)
     return {
         "sweep": safe_line(sweep.spec.sweep),
@@ -100,11 +133,13 @@ def build_page(sweep: OpenedSweep, made_at: float, write_data: Callable[[str, ob
         "is_over": sweep.state.is_over,
         "ended": safe_line(": ".join(part for part in (sweep.state.ended_why, sweep.state.ended_reason) if part)),
         "counts": {mark: sweep.state.counts[mark] for mark in MARKS if sweep.state.counts[mark]},
-        "tests": [_row(index, record, details[index]) for index, record in enumerate(records)],
+        "tests": [_row(index, record, details[index], dropped.get(index, "")) for index, record in enumerate(records)],
         "lanes": _lanes(records, start, end),
         "integrating": _integrating(sweep, start, end),
         "turned_green": sum(
-            record.harvest.passing_before is False and record.harvest.passing_after is True for record in records
+            record.harvest.passing_before is False and record.harvest.passing_after is True and record.result in CLAIMS
+            for index, record in enumerate(records)
+            if index not in dropped
         ),
         "needs": causes_needing_person(records, escalated),
         "patterns": patterns_on_page(sweep.state),
@@ -125,11 +160,11 @@ def _write_details(index: int, details: Details, write_data: Callable[[str, obje
 
 
 def causes_needing_person(records: Sequence[TestRecord], escalated: Iterable[Escalation] = ()) -> list[dict[str, Any]]:
-    """Return the causes that need a person, each with its tests: sorted by kind, then those of the most tests first."""
+    """Return the causes that need the user, with their tests, by kind and then by number of tests."""
     causes: dict[tuple[str, str], dict[str, Any]] = {}
 
     def add(kind: str, title: str, text: str, test: int | None) -> None:
-        # The integrator adds a count to titles: "No network (7 tests)".
+        # The integrator appends a count to titles: "No network (7 tests)".
         key = _COUNTED.sub("", title.casefold().strip())
         entry = causes.setdefault(
             (kind, key), {"kind": kind, "title": safe_line(title), "text": safe_lines(text), "tests": []}
@@ -152,7 +187,8 @@ def causes_needing_person(records: Sequence[TestRecord], escalated: Iterable[Esc
     return sorted(causes.values(), key=lambda entry: (rank.get(entry["kind"], len(rank)), -len(entry["tests"])))
 
 
-def _row(index: int, record: TestRecord, details: RowDetails) -> dict[str, Any]:
+def _row(index: int, record: TestRecord, details: RowDetails, dropped: str) -> dict[str, Any]:
+    summary = record.reason or _first_line(record.harvest.summary) or record.last_line
     file, _, name = record.test.partition("::")
     return {
         "index": index,
@@ -166,7 +202,7 @@ def _row(index: int, record: TestRecord, details: RowDetails) -> dict[str, Any]:
             {"passed": "v", "skipped": "s", "failed": "x", "runs": "o"}[made.word] for made in record.tries
         ),
         "changes": [safe_line(change.kind, 40) for change in record.harvest.changes if change.status == "SUCCEEDED"],
-        "summary": safe_line(record.reason or _first_line(record.harvest.summary) or record.last_line, 300),
+        "summary": safe_line(": ".join(filter(None, (dropped, summary))), 300),
         "dollars": record.spending.known_dollars,
         "casts": details.casts,
         "has_details": details.has_material or bool(record.tries or record.harvest.changes or record.harvest.summary),
@@ -198,7 +234,7 @@ def _facts(sweep: OpenedSweep, records: Sequence[TestRecord]) -> list[list[str]]
 
 
 def _hosts(sweep: OpenedSweep) -> str:
-    """Return where the agents ran: how many tests on each host, and which hosts were given up."""
+    """Return the hosts with the number of their tests, and whether they were given up."""
     if not is_on_hosts(sweep.spec):
         return "this machine"
     lines = host_lines(sweep.spec, sweep.state.hosts, sweep.state.tests())
@@ -230,7 +266,7 @@ def _lanes(records: Sequence[TestRecord], start: float, end: float) -> dict[str,
 
 
 def _integrating(sweep: OpenedSweep, start: float, end: float) -> list[float] | None:
-    """Return when the integrator began and ended, in seconds from the start of the sweep; None when unknown."""
+    """Return the start and the end of the integration, in seconds from the start of the sweep, or None."""
     integration = sweep.state.integration
     if integration.started_at is None:
         return None
@@ -241,15 +277,15 @@ def _integrating(sweep: OpenedSweep, start: float, end: float) -> list[float] | 
 def _problems(
     sweep: OpenedSweep, records: Sequence[TestRecord], details: Sequence[RowDetails], git_problem: str
 ) -> list[str]:
-    problems = list(doubts_of(sweep.state))
+    problems = list(sweep.doubts)
     if sweep.state.unknown_events:
-        problems.append(f"{sweep.state.unknown_events} events were written by a newer swarm-tui and mean nothing here")
+        problems.append(f"{sweep.state.unknown_events} events of a newer swarm-tui are ignored")
     missing = sum(
         record.state is State.DONE and record.result is not Result.FAILED and not details[index].has_material
         for index, record in enumerate(records)
     )
     if missing:
-        problems.append(f"of {missing} finished tests nothing that was pulled is in the sweep's folder")
+        problems.append(f"no pulled files of {missing} finished tests in the folder of the sweep")
     if git_problem:
         problems.append(safe_line(git_problem))
     return problems

@@ -1,26 +1,94 @@
-"""Reads everything that the page shows of one test when it is opened."""
+"""Everything about one test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from swarm_tui.agents.contract import BUNDLE_FILE, PACKED_OUTPUT_FOLDER
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.pulled_files import PulledFile, list_files, read_end, read_start
-from swarm_tui.model.diff import visible
-from swarm_tui.model.masking import mask_secrets
-from swarm_tui.model.outcome import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, BrokenReport, Outcome, parse_outcome
-from swarm_tui.model.spending import Spending
-from swarm_tui.model.state import TestRecord
-from swarm_tui.report.diffs import DIFF_SIZE_LIMIT, CommitDiffs
-from swarm_tui.report.recordings import Cast, read_cast
-from swarm_tui.report.safe_text import safe_decoded, safe_line, safe_lines
-from swarm_tui.transcripts.cast import BadRecording
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.commits import visible
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.masking import mask_pieces, mask_secrets, safe_decoded, safe_line, safe_lines
+from swarm_tui.model.money import Spending
+from swarm_tui.model.report import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, AgentReport, InvalidReport, parse_report
+from swarm_tui.report.integrated import DIFF_SIZE_LIMIT, CommitDiffs
+from swarm_tui.transcripts.cast import BadRecording, Recording, parse_size
 from swarm_tui.transcripts.entries import Entry, parse_record
 from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME
+
+EVENTS_LIMIT: Final = 100_000
+CAST_SIZE_LIMIT: Final = 8_000_000
+
+
+class Cast(NamedTuple):
+    """A recording for the player of the page."""
+
+    columns: int
+    rows: int
+    seconds: float
+    text: str
+    """asciicast v2 with only output and resize events."""
+    note: str
+    """A note if the recording was cut or damaged, or ""."""
+
+
+class _Event(NamedTuple):
+    at: float
+    kind: str
+    data: str
+
+
+def read_recording(path: Path) -> Cast:
+    """Return a recording without its input, which may contain passwords."""
+    recording = Recording(path)
+    try:
+        events, is_whole = _events(recording)
+        if not any(event.kind == "o" for event in events):
+            raise BadRecording(f"{path.name} has no output")
+        note = "" if is_whole else "only its beginning is here: it is too large"
+        if recording.broken_lines and is_whole:
+            note = f"cut or damaged: {counted(recording.broken_lines, 'line')} left out"
+        columns, rows = int(recording.columns), int(recording.rows)
+    finally:
+        recording.close()
+    return Cast(columns, rows, round(events[-1].at, 3), "\n".join(_lines(columns, rows, events)) + "\n", note)
+
+
+def _events(recording: Recording) -> tuple[list[_Event], bool]:
+    """Return the output and resize events up to the size limit, and whether they are complete."""
+    events: list[_Event] = []
+    bytes_left = CAST_SIZE_LIMIT
+    for index, at in enumerate(recording.times):
+        kind, data = recording.event(index)
+        if kind == "r":
+            data = _bounded_size(data)
+        elif kind != "o":
+            continue
+        bytes_left -= len(data)
+        if bytes_left < 0 or len(events) >= EVENTS_LIMIT:
+            return events, False
+        events.append(_Event(at, kind, data))
+    return events, True
+
+
+def _bounded_size(data: str) -> str:
+    rows, columns = parse_size(data) or (24, 80)
+    return f"{columns}x{rows}"
+
+
+def _lines(columns: int, rows: int, events: Sequence[_Event]) -> Iterator[str]:
+    pieces = iter(mask_pieces([event.data for event in events if event.kind == "o"]))
+    yield json.dumps({"version": 2, "width": columns, "height": rows})
+    for event in events:
+        data = next(pieces) if event.kind == "o" else event.data
+        yield json.dumps([round(event.at, 6), event.kind, data])
+
 
 TRANSCRIPT_TAIL: Final = 400_000
 TRANSCRIPT_ENTRIES: Final = 400
@@ -42,7 +110,7 @@ _SHOWN_OTHERWISE: Final = frozenset(
 
 @dataclass(slots=True)
 class Details:
-    """What the page loads when one test is opened, and the recordings that it loads when they are played."""
+    """The details of a test, and its recordings, which the page loads separately."""
 
     content: dict[str, Any]
     casts: list[Cast] = field(default_factory=list)
@@ -50,7 +118,7 @@ class Details:
 
 
 def read_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) -> Details:
-    """Return what was pulled from the agent of a test together with its record in the journal."""
+    """Return the details of a test from its record and its pulled files."""
     pulled = _agent_folder(folder, record.agent)
     files = list_files(pulled) if pulled else []
     outcome, outcome_note = _outcome(pulled)
@@ -101,7 +169,8 @@ def _facts(record: TestRecord, cited: str) -> list[list[str]]:
         ["branch", safe_line(record.branch)],
         ["host", safe_line(record.host)],
         ["tutorial block", safe_lines(record.block or cited, 4_000)],
-        ["passing before / after", _before_after(record)],
+        ["reported before / after", _before_after(record)],
+        ["checked", safe_line(record.harvest.check.words) if record.harvest.check is not None else ""],
         ["tip", record.harvest.tip[:12]],
     ]
     if record.attempt > 1:
@@ -139,17 +208,17 @@ def _try(made: Any) -> dict[str, Any]:
     }
 
 
-def _outcome(pulled: Path | None) -> tuple[Outcome, str]:
+def _outcome(pulled: Path | None) -> tuple[AgentReport, str]:
     content = read_start(pulled / PACKED_OUTPUT_FOLDER / OUTCOME_FILE, OUTCOME_SIZE_LIMIT + 1) if pulled else None
     if content is None:
-        return Outcome(), ""
+        return AgentReport(), ""
     try:
-        return parse_outcome(content.raw), ""
-    except BrokenReport as error:
-        return Outcome(), safe_line(str(error))
+        return parse_report(content.raw), ""
+    except InvalidReport as error:
+        return AgentReport(), safe_line(str(error))
 
 
-def _changes(record: TestRecord, outcome: Outcome, diffs: CommitDiffs) -> Iterator[dict[str, Any]]:
+def _changes(record: TestRecord, outcome: AgentReport, diffs: CommitDiffs) -> Iterator[dict[str, Any]]:
     summaries = {kind.value: change.summary_markdown for kind, change in outcome.changes.items()}
     for change in record.harvest.changes:
         diff = diffs.diff(change.commit) if change.commit else None
@@ -199,8 +268,8 @@ def _casts(files: list[PulledFile]) -> tuple[list[Cast], list[dict[str, Any]]]:
         row: dict[str, Any] = {"name": safe_line(file.name, 300), "size": file.size}
         try:
             if sum(len(cast.text) for cast in casts) > CASTS_SIZE_LIMIT:
-                raise BadRecording("left out: those before it are too large")
-            cast = read_cast(file.path)
+                raise BadRecording("left out: the earlier recordings use all the space")
+            cast = read_recording(file.path)
         except BadRecording as error:
             row["problem"] = safe_line(str(error))
         else:
@@ -246,7 +315,7 @@ def _uncommitted(pulled: Path | None) -> str:
 
 
 def token_facts(spent: Spending) -> list[list[str]]:
-    """Return how many tokens were used: a fact for each model, where that is known."""
+    """Return the number of tokens, by model if known."""
     if spent.models:
         return [["tokens", safe_line(each.text, 200)] for each in spent.models]
     return [["tokens", f"{spent.tokens:,}"]] if spent.is_known else []

@@ -1,22 +1,26 @@
-"""What a person can do on a screen: actions with their keys, handlers and reasons why not; and the list of screens.
-
-Each screen and each of its controllers returns its own actions, bound to what carries them out. Footer, help, palette,
-the page of keys and the names in the config file are all made from them. Actions of scope `room` work on every screen;
-a screen's own action takes a key away from them. Keys are written as people read them ("+", "G", "ctrl+d", "enter").
-"""
+"""@action, key map, list of screens."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.room.store import Store, SweepChanged
 
 if TYPE_CHECKING:
-    from swarm_tui.room.screens.base import RoomScreen
+    from textual.worker import Worker, WorkType
+
+    from swarm_tui.review.changes import Fix
+    from swarm_tui.room.app import RoomApp
+    from swarm_tui.room.fixes.session import ReviewState
+    from swarm_tui.room.screen import RoomScreen
+
 
 EVERYWHERE: Final = "room"
-"""The scope of actions that work on every screen."""
-OF_NO_SWEEP: Final = "these agents are of no sweep"
+"""Scope of the actions that work on every screen."""
+OF_NO_SWEEP: Final = "not available for agents outside a sweep"
 
 
 def always_possible() -> str:
@@ -24,49 +28,53 @@ def always_possible() -> str:
 
 
 class Action(NamedTuple):
-    """One thing a person can do."""
+    """One command that the user can run with a key or from the palette."""
 
     id: str
-    """`sweep.zoom_in`: the scope, and a name within it that the config file uses."""
+    """Scope and name, such as `sweep.zoom_in`. The config file uses this id."""
     keys: tuple[str, ...]
     label: str
-    """One or two words for the footer; "" keeps it out of there."""
+    """One or two words for the footer; "" if the footer does not show this action."""
     description: str
     handler: Callable[[], None]
     why_not: Callable[[], str] = always_possible
-    """Returns the reason why it is not possible now, or ""."""
+    """Returns why the action is unavailable now, or ""."""
     is_listed: bool = True
     """Whether the palette lists it; False for actions such as moving the cursor."""
     rank: int = 5
-    """Its place in the footer, where the last ones fall away when the line is short."""
+    """Position in the footer. On a narrow terminal the highest ranks are left out first."""
     is_always_ready: bool = False
-    """Whether it acts on nothing that a screen loads, as going to another screen."""
+    """Whether it works before the screen has loaded its data, for example switching to another screen."""
     is_of_now: bool = False
-    """Whether it acts on agents as they are now, and is refused while the room shows an earlier moment."""
+    """Whether it acts on the present state of agents. They are refused while an earlier moment is shown."""
+    opens_box: bool = False
+    """Whether it opens a text box. If it cannot, a dialog shows why, so that typed text does not run commands."""
+    is_hidden: bool = False
+    """Whether the footer hides it while it is unavailable. Other actions are dimmed."""
     watch_description: str = ""
-    """Its description where agents of no sweep are watched; "" where it is the same."""
+    """Description for agents outside a sweep; "" if it is the same."""
     why_not_in_watch: str = ""
-    """Why there is nothing to do for it in a watch; "" where there is."""
+    """Why it is unavailable for agents outside a sweep; "" if it is available."""
 
     def in_watch(self) -> Action:
-        """Return the action as it is in a watch."""
+        """Return the action as it is for agents outside a sweep."""
         if self.why_not_in_watch:
             return self._replace(label="", why_not=lambda: self.why_not_in_watch)
         return self._replace(description=self.watch_description or self.description)
 
 
 class ScreenEntry(NamedTuple):
-    """One of the room's screens: its number key, its name (the scope of its actions) and where its class is."""
+    """One screen of the room: its number key, its name (the scope of its actions) and its class."""
 
     key: str
     name: str
     title: str
     place: str
-    """`module:Class`, imported when the screen is opened first."""
+    """`module:Class`, imported when the screen is opened for the first time."""
     is_for_watch: bool = True
-    """Whether it has something to show of agents that are no sweep's."""
+    """Whether the screen supports agents outside a sweep."""
     watch_title: str = ""
-    """Its title where agents of no sweep are watched; "" where it is the same."""
+    """Title for agents outside a sweep; "" if it is the same."""
 
     def load(self) -> type[RoomScreen]:
         module, _, name = self.place.partition(":")
@@ -74,14 +82,14 @@ class ScreenEntry(NamedTuple):
 
 
 SCREENS: Final = (
-    ScreenEntry("1", "sweep", "Sweep", "swarm_tui.room.screens.sweep:SweepScreen", watch_title="Agents"),
-    ScreenEntry("2", "agent", "Agent", "swarm_tui.room.screens.agent:AgentScreen"),
-    ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.screens.fixes:FixesScreen", is_for_watch=False),
-    ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.screens.groups:PatternsScreen", is_for_watch=False),
-    ScreenEntry("5", "inbox", "Inbox", "swarm_tui.room.screens.inbox:InboxScreen"),
-    ScreenEntry("6", "log", "Log", "swarm_tui.room.screens.log:LogScreen"),
-    ScreenEntry("7", "tail", "Tail", "swarm_tui.room.screens.tail:TailScreen"),
-    ScreenEntry("8", "hosts", "Hosts", "swarm_tui.room.screens.hosts:HostsScreen", is_for_watch=False),
+    ScreenEntry("1", "sweep", "Sweep", "swarm_tui.room.grid.screen:GridScreen", watch_title="Agents"),
+    ScreenEntry("2", "agent", "Agent", "swarm_tui.room.agent.screen:AgentScreen"),
+    ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.fixes.screen:FixesScreen", is_for_watch=False),
+    ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.patterns:PatternsScreen", is_for_watch=False),
+    ScreenEntry("5", "inbox", "Inbox", "swarm_tui.room.inbox.screen:InboxScreen"),
+    ScreenEntry("6", "log", "Log", "swarm_tui.room.streams:LogScreen"),
+    ScreenEntry("7", "tail", "Tail", "swarm_tui.room.streams:TailScreen"),
+    ScreenEntry("8", "hosts", "Hosts", "swarm_tui.room.hosts:HostsScreen", is_for_watch=False),
 )
 SCOPES: Final = (EVERYWHERE, *(entry.name for entry in SCREENS))
 
@@ -91,13 +99,13 @@ def screen_entry(name: str) -> ScreenEntry:
 
 
 def actions_in(scope: str) -> tuple[Action, ...]:
-    """Return the actions of one scope, in the order of its table; for pages and checks, not to be carried out."""
+    """Return the actions of one scope in the order of the table, for documentation and checks."""
     entry = screen_entry(SCREENS[0].name if scope == EVERYWHERE else scope)
     return tuple(action for action in entry.load()().actions if action.id.startswith(f"{scope}."))
 
 
 class KeyMap:
-    """The keys of some actions, as the config file has remapped them; of two that want a key, the first has it."""
+    """Keys of some actions after remapping by the config file. The first of two actions with the same key gets it."""
 
     def __init__(self, actions: Iterable[Action], remapped: Mapping[str, tuple[str, ...]]) -> None:
         self._wanted: dict[str, tuple[str, ...]] = {}
@@ -111,11 +119,11 @@ class KeyMap:
         return self._owners.get(key)
 
     def first_key(self, action: Action) -> str:
-        """Return the first key of an action, or "" when other actions have taken all of them."""
+        """Return the first key of an action, or "" if other actions use all of its keys."""
         return next((key for key in self._wanted[action.id] if self._owners[key] is action), "")
 
     def first_key_of(self, name: str) -> str:
-        """Return the first key of the action with this id, or "" where it has none."""
+        """Return the first key of the action with this id, or ""."""
         return next((key for key, owner in self._owners.items() if owner.id == name), "")
 
     def keys(self, action: Action) -> tuple[str, ...]:
@@ -130,3 +138,52 @@ KEY_NAMES: Final = {
 
 def key_name(key: str) -> str:
     return KEY_NAMES.get(key) or (f"Ctrl+{key[5:]}" if key.startswith("ctrl+") else key)
+
+
+class ScreenServices(Protocol):
+    """Protocol of a screen."""
+
+    @property
+    def room(self) -> RoomApp: ...
+
+    @property
+    def store(self) -> Store: ...
+
+    def current_tests(self) -> tuple[str, ...]:
+        """Return the marked tests, or else those under the cursor."""
+
+    def current_record(self) -> TestRecord | None:
+        """Return the test for actions on a single test."""
+
+    def show_message(self, text: str, level: str = "info") -> None:
+        """Show a message in place of the footer."""
+
+    def apply_change(self, change: SweepChanged) -> None:
+        """Update the screen."""
+
+
+class FixesServices(ScreenServices, Protocol):
+    """Protocol of the Fixes screen."""
+
+    @property
+    def review_state(self) -> ReviewState | None:
+        """The open review; None without one."""
+
+    @property
+    def current_fix(self) -> Fix | None:
+        """The fix under the cursor."""
+
+    def why_no_fix(self) -> str:
+        """Return why the cursor is not on a fix, or ""."""
+
+    def reviewed_fix(self) -> tuple[ReviewState, Fix]:
+        """Return the review and the fix under the cursor. Call it only if `why_no_fix` returns ""."""
+
+    def show_fix(self, fix: Fix) -> None:
+        """Move the cursor to a fix if it is listed."""
+
+    def show_verdicts(self) -> None:
+        """Draw the verdicts and compute the preview of the plan."""
+
+    def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> Worker[None]:
+        """Start a worker. An exclusive worker cancels the other workers of its group."""

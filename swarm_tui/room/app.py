@@ -1,18 +1,20 @@
-"""The room's app: follows the sweep, passes on what changed, opens screens. What they show is theirs."""
+"""App: follows the sweep, opens screens."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
+import platform
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.text import Text
 from textual import events
@@ -20,49 +22,124 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from swarm_tui import __version__
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
-from swarm_tui.journal.personal_files import state_folder
+from swarm_tui.journal.user_files import state_folder
 from swarm_tui.model.formatting import counted
-from swarm_tui.room.absence import Absence
+from swarm_tui.model.masking import mask_secrets
+from swarm_tui.model.text import plain_lines
+from swarm_tui.room.absence import LastVisitSummary
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
-from swarm_tui.room.draw.arrange import SORTINGS, GridOptions, Zoom, is_grouping
-from swarm_tui.room.garbage import Garbage
-from swarm_tui.room.key_queue import KeyQueue
-from swarm_tui.room.marks import Marks
-from swarm_tui.room.notices import POP_TITLE, PUSH_TITLE, Notices
-from swarm_tui.room.screens.base import RoomScreen
+from swarm_tui.room.external import leave_on_signals
+from swarm_tui.room.grid.draw_layout import SORTINGS, GridOptions, Zoom, is_grouping
+from swarm_tui.room.keys import KeyQueue
+from swarm_tui.room.notifications import POP_TITLE, PUSH_TITLE, TerminalNotifications
+from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.settings import TERMINAL_THEME, ProjectChoices, Settings, first_theme
 from swarm_tui.room.store import EngineState, Store, SweepChanged
-from swarm_tui.room.suspend import leave_on_signals
 from swarm_tui.room.time_travel import TimeTravel
 
-GRID = "sweep"
 if TYPE_CHECKING:
+    from swarm_tui.review.review import Review
+    from swarm_tui.room.agent.screen import AgentScreen
     from swarm_tui.room.agent_access import AgentAccess
-    from swarm_tui.room.review_state import ReviewState
-    from swarm_tui.room.screens.agent import AgentScreen
-    from swarm_tui.triage.review import Review
+    from swarm_tui.room.fixes.session import ReviewState
+
+
+DUE: Final = 10
+"""A full collection is due after this number of young collections. The room then waits for a pause in typing."""
+OVERDUE: Final = 300
+"""After this number of young collections the room does not wait. At 1000 events a second that is two minutes."""
+REST_SECONDS: Final = 1.0
+_NEVER: Final = 1 << 30
+
+
+def is_due(collections: int, since_key: float) -> bool:
+    """Return whether a full collection is due after this number of young collections."""
+    return collections >= OVERDUE or (collections >= DUE and since_key >= REST_SECONDS)
+
+
+class Garbage:
+    """Controls Python's garbage collector while a room is open."""
+
+    def __init__(self) -> None:
+        self._usual = gc.get_threshold()
+
+    def begin(self) -> None:
+        """Exclude all existing objects from collection: objects created at startup stay alive."""
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*self._usual[:2], _NEVER)
+        gc.enable()
+
+    def collect(self, since_key: float) -> None:
+        """Run a full collection if it is due and the last key is this number of seconds ago."""
+        if is_due(gc.get_count()[2], since_key):
+            gc.collect()
+
+    def end(self) -> None:
+        gc.set_threshold(*self._usual)
+
+
+STEPS_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marked tests and the history of marks."""
+
+    tests: frozenset[str] = frozenset()
+    _before: tuple[frozenset[str], ...] = ()
+    _after: tuple[frozenset[str], ...] = ()
+
+    def changed_to(self, tests: Iterable[str]) -> Marks:
+        marked = frozenset(tests)
+        if marked == self.tests:
+            return self
+        return Marks(marked, (*self._before, self.tests)[-STEPS_KEPT:])
+
+    def undone(self) -> Marks:
+        if not self._before:
+            return self
+        return Marks(self._before[-1], self._before[:-1], (self.tests, *self._after))
+
+    def redone(self) -> Marks:
+        if not self._after:
+            return self
+        return replace(self, tests=self._after[0], _before=(*self._before, self.tests), _after=self._after[1:])
+
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._before)
+
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._after)
+
+
+GRID = "sweep"
 
 FLUSH_SECONDS = 0.1
-"""How often the journal is looked at where nobody says when it grows, and how often much is shown."""
+"""Seconds between reads of the journal without file notifications, and between screen updates under load."""
 PART_FOR_LOADING = 0.1
-"""While a long journal is read, showing what there is so far takes this part of the time at most."""
+"""Share of time for drawing while a long journal is being loaded."""
 SHORTEST_PAUSE = 0.015
 STILL_SECONDS = 10.0
 PAUSE_FOR_TEST = 0.003
-"""The more tests changed at once, the longer until the next look: keys find the room at rest."""
+"""Seconds added to the pause before the next read for each changed test, so that keys are handled fast."""
 ONLY_NOW = frozenset({"fixes", "tail"})
-"""Screens that show files and commits: of an earlier moment they know nothing."""
+"""Screens that show files and commits. They are unavailable while an earlier moment is shown."""
 
 
 class RoomApp(App[str]):
-    """The room on one sweep. It ends with a sentence for the terminal, or with none."""
+    """The room of one sweep. Returns a sentence to print after it has closed, or None."""
 
     CSS_PATH = "room.tcss"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Textual binds ctrl+q to quit. In an agent's tmux it destroys the agent, so it must not become a habit.
+        # Textual binds ctrl+q to quit. In an agent's tmux session ctrl+q destroys the agent, so the room does not use
+        # it.
         Binding("ctrl+q", "hint_leave", show=False, priority=True),
         Binding("ctrl+c", "copy_or_hint", show=False, priority=True),
     ]
@@ -78,37 +155,37 @@ class RoomApp(App[str]):
         test_command: str = "",
         at: float | None = None,
     ) -> None:
-        # Without colours: none at all, where Textual would give shades of grey.
+        # NO_COLOR: use no colours. Textual alone would show shades of grey.
         is_colourless = os.environ.get("NO_COLOR") is not None
         super().__init__(ansi_color=True if is_colourless else None)
         self.store = store
         self.home = home
         self.given_review = given_review
-        """Opens the review of a branch that no sweep made; then the merge view is the whole room."""
+        """Opens the review of a branch outside a sweep. The room then has only the Fixes screen."""
         self.opened_review: Review | None = None
-        """That review, if it was opened before the room: the first frame shows it."""
+        """The same review if it was opened before the room, so that the first frame can show it."""
         self.test_command = test_command
-        """What the merge view runs in place of pytest."""
+        """Command that the Fixes screen runs instead of pytest."""
         self.first_moment = at
-        """The earlier moment that is shown first; None for now."""
+        """The earlier moment to show first; None for the present."""
         self.settings = settings
         self.is_ascii = is_ascii
         self.marks = Marks()
         self.current_test: str | None = None
         self.drafts: dict[str, str] = {}
-        """Messages that were written and not sent."""
+        """Unsent messages."""
         self.sending = asyncio.Lock()
-        """Messages that are sent without an engine keep their order."""
+        """Keeps messages that are sent without an engine in order."""
         remembered = settings.remembered
         self.is_first_time = settings.state_file is not None and not remembered.is_taught
-        """Whether the lines for somebody who has never seen the room are shown; they are for one room only."""
+        """Whether to show the introduction for new users. It is shown in one room only."""
         self.remember(is_taught=True)
         spec = store.opened.spec
         self.project = spec.repository or spec.title or spec.sweep
-        """Choices belong to it."""
+        """Saved view settings belong to this name."""
         chosen = settings.choices_for(self.project)
         self.is_zoom_chosen = chosen.zoom in list(Zoom)
-        """Else the grid takes the largest zoom in which all tests are seen."""
+        """If False, the grid uses the largest zoom that shows all tests."""
         self.choice = GridOptions(
             zoom=Zoom(chosen.zoom) if self.is_zoom_chosen else Zoom.DOTS,
             group=chosen.group
@@ -120,6 +197,9 @@ class RoomApp(App[str]):
             self.current_test = chosen.test
         self.key_at = 0.0
         self.key_queue = KeyQueue(self, super().on_event, self._takes_key)
+        self._is_holding_keys = False
+        self._keys_since = 0.0
+        """Keys typed before this moment (monotonic clock) are dropped."""
         self._screens: dict[str, RoomScreen] = {}
         self._history: list[str] = []
         self._engine_checked_at = 0.0
@@ -133,10 +213,12 @@ class RoomApp(App[str]):
         self.theme_styles = ThemeStyles(self, is_ascii)
         self.set_class(is_ascii, "-ascii")
         self.set_class(self.no_color, "-colourless")
-        # A watch begins anew each time: nothing was seen of it before.
-        self.absence = Absence(store, None if store.is_watch else settings.personal_folder)
+        # Watched agents have no saved position.
+        self.absence = LastVisitSummary(store, None if store.is_watch else settings.personal_folder)
         self.time_travel = TimeTravel(self)
-        self.notices = Notices(self.write_to_terminal, settings.notify, store.opened.spec.sweep, store.noun)
+        self.notices = TerminalNotifications(
+            self.write_to_terminal, settings.notify, store.opened.spec.sweep, store.noun
+        )
 
     def _first_theme(self) -> str:
         if self.no_color:
@@ -159,31 +241,35 @@ class RoomApp(App[str]):
         return screen
 
     def open_screen(self, name: str) -> None:
-        """Bring up a screen; `go_back` leads back to the one before."""
+        """Open a screen. `go_back` returns to the previous one."""
         here = self.room_screen
         if here is None or name == here.NAME:
             return
         if self.given_review is not None and name != self.home:
-            here.show_message("this is the review of a branch: there is no sweep to show")
+            here.show_message("not available in the review of a branch outside a sweep")
             return
         if self.store.is_watch and not screen_entry(name).is_for_watch:
-            here.show_message("these agents are of no sweep: there is nothing to show")
+            here.show_message("not available for agents outside a sweep")
             return
         if self.store.past is not None and name in ONLY_NOW:
             entry = screen_entry(name)
-            self.refuse_in_past(f"{entry.title}: files and commits as they are now")
+            self.refuse_in_past(f"{entry.title}: files and commits in their present state")
             return
-        self._history = [*[seen for seen in self._history if seen != name][-20:], here.NAME]
+        self._history = [*[screen for screen in self._history if screen != name][-20:], here.NAME]
         self._bring_up(name)
 
     def refuse_in_past(self, what: str) -> None:
-        """Say why something is of now only, so that no key which follows acts."""
-        from swarm_tui.room.screens.only_now import OnlyNowScreen
+        """Show a dialog: the action is available only in the present. Keys typed after it are ignored."""
+        self.refuse(what, self.store.why_only_now(), title="Only in the present")
 
-        self.push_screen(OnlyNowScreen(what, self.store.why_only_now()))
+    def refuse(self, what: str, reason: str, title: str = "Not available") -> None:
+        """Show in a dialog why an action is unavailable. Keys typed after it are ignored."""
+        from swarm_tui.room.dialog import RefusedScreen
+
+        self.push_screen(RefusedScreen(title, what, reason))
 
     def _bring_up(self, name: str) -> None:
-        # The home screen always is at the bottom of the stack, with at most one other screen above it.
+        # The home screen is always at the bottom of the stack, with at most one other screen above it.
         if name == self.home:
             self.pop_screen()
         elif len(self.screen_stack) > 1:
@@ -192,7 +278,7 @@ class RoomApp(App[str]):
             self.push_screen(self._screen_of(name))
 
     def go_back(self) -> None:
-        """Go back to the screen before; at home that is the way out."""
+        """Return to the previous screen; on the home screen, leave the room."""
         here = self.room_screen
         if here is not None and self.home == here.NAME:
             self.leave()
@@ -201,16 +287,16 @@ class RoomApp(App[str]):
 
     @property
     def room_screen(self) -> RoomScreen | None:
-        """The screen of the room that is shown, also below a dialog."""
+        """The current screen of the room, even if a dialog covers it."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, RoomScreen)), None)
 
     def show_test(self, test: str) -> None:
-        """Go to a test in the grid; a filter that hides it is taken off."""
-        from swarm_tui.room.screens.sweep import SweepScreen
+        """Show a test in the grid. If a filter hides the test, the filter is cleared."""
+        from swarm_tui.room.grid.screen import GridScreen
 
         self.open_screen(GRID)
         screen = self._screen_of(GRID)
-        assert isinstance(screen, SweepScreen)
+        assert isinstance(screen, GridScreen)
         screen.tests.go_to(test)
 
     def show_only(self, tests: Iterable[str], name: str) -> None:
@@ -218,16 +304,16 @@ class RoomApp(App[str]):
         self.open_screen(GRID)
 
     def resume_sweep(self) -> str:
-        """Start an engine that goes on with this sweep and outlives the room; return a sentence about it."""
-        from swarm_tui.adapters.process import start_detached
+        """Start an engine that resumes this sweep and outlives the room. Return a message for the user."""
+        from swarm_tui.adapters.processes.run import start_detached
 
         folder = self.store.folder
         words = [sys.executable, "-m", "swarm_tui", "resume", str(folder.root), "--headless"]
         start_detached(words, cwd=Path.cwd(), environment=os.environ, log=folder.engine_log)
-        return f"an engine is started; {folder.engine_log.name} tells what it does"
+        return f"engine started, output in {folder.engine_log.name}"
 
     def open_review(self) -> Review:
-        from swarm_tui.triage.sweep_review import review_sweep
+        from swarm_tui.review.open import review_sweep
 
         if self.given_review is None:
             return review_sweep(self.store.folder)
@@ -235,27 +321,28 @@ class RoomApp(App[str]):
         return review or self.given_review()
 
     def closing_line(self) -> str:
-        from swarm_tui.room.screens.fixes import FixesScreen
+        from swarm_tui.room.fixes.screen import FixesScreen
 
         screen = self._screens.get("fixes")
         return screen.plan.closing_line if isinstance(screen, FixesScreen) else ""
 
     @property
     def review_state(self) -> ReviewState | None:
-        """The review that the merge view has open, if it has one."""
+        """The open review of the Fixes screen, or None."""
         screen = self._screens.get("fixes")
         return getattr(screen, "review_state", None)
 
     def leave(self) -> None:
-        from swarm_tui.agents.kinds import kind_of_sweep
+        from swarm_tui.agents.types import agent_type_of_sweep
 
         state = self.store.live_state
-        is_simulated = kind_of_sweep(self.store.opened.spec).is_simulated
+        is_simulated = agent_type_of_sweep(self.store.opened.spec).is_simulated
         if state.ended_why is not None or not state.records or is_simulated or self.store.is_watch:
             self.exit("")
         else:
             self.exit(
-                "You have left the room; the agents go on. `swarm-tui` brings you back, `swarm-tui stop` stops them."
+                "You left the room. The agents keep running. "
+                "To come back: `swarm-tui`. To stop the sweep: `swarm-tui stop`."
             )
 
     def show_transcript(self, test: str) -> None:
@@ -265,7 +352,7 @@ class RoomApp(App[str]):
         self._agent_screen(test).show_changes()
 
     def _agent_screen(self, test: str) -> AgentScreen:
-        from swarm_tui.room.screens.agent import AgentScreen
+        from swarm_tui.room.agent.screen import AgentScreen
 
         self.current_test = test
         self.open_screen("agent")
@@ -273,7 +360,7 @@ class RoomApp(App[str]):
         assert isinstance(screen, AgentScreen)
         return screen
 
-    # Agents, for the screens that have one under their cursor.
+    # The agent under the cursor.
 
     @cached_property
     def agents(self) -> AgentAccess:
@@ -282,18 +369,18 @@ class RoomApp(App[str]):
         return AgentAccess(self.store.opened.spec, self.store.folder, lambda: self.store.live_state.hosts)
 
     def shown_order(self) -> list[str]:
-        from swarm_tui.room.screens.sweep import SweepScreen
+        from swarm_tui.room.grid.screen import GridScreen
 
         screen = self._screens.get(GRID)
-        return screen.grid.order() if isinstance(screen, SweepScreen) else []
+        return screen.grid.order() if isinstance(screen, GridScreen) else []
 
     def move_grid_to(self, test: str) -> None:
-        """Put the grid's cursor on a test without going there: one key back leads to it."""
-        from swarm_tui.room.screens.sweep import SweepScreen
+        """Move the cursor of the grid to a test without opening the grid."""
+        from swarm_tui.room.grid.screen import GridScreen
 
         self.current_test = test
         screen = self._screens.get(GRID)
-        if isinstance(screen, SweepScreen) and screen.is_mounted:
+        if isinstance(screen, GridScreen) and screen.is_mounted:
             screen.grid.go_to(test)
 
     # Following the sweep.
@@ -301,7 +388,7 @@ class RoomApp(App[str]):
     async def on_mount(self) -> None:
         leave_on_signals(self)
         self.write_to_terminal(PUSH_TITLE)
-        # The rest of a long journal is read after the first frame, so as not to delay it.
+        # The rest of a long journal is read after the first frame.
         self.call_after_refresh(self.run_worker, self._follow, group="follow", name="follow the journal")
 
     async def _follow(self) -> None:
@@ -320,14 +407,14 @@ class RoomApp(App[str]):
                 self.time_travel.go_to(self.first_moment)
                 self.first_moment = None
             if journal is None:
-                # The first frame comes before all that is of use later.
+                # Draw the first frame before loading everything else.
                 await asyncio.sleep(FLUSH_SECONDS)
                 self.garbage.begin()
                 journal = self.file_notices.follow(self.store.folder.events, self._has_news.set)
             await self._wait_for_news(changed, is_told=journal.is_noticed)
 
     async def _wait_for_news(self, changed: int, *, is_told: bool) -> None:
-        """Wait until the journal grows or a second is over, but some time after so many tests have changed."""
+        """Wait until the journal grows or a second has passed. After many changed tests, wait longer."""
         await asyncio.sleep(min(SHORTEST_PAUSE + changed * PAUSE_FOR_TEST, FLUSH_SECONDS))
         left = self._engine_checked_at + 1.0 - time.monotonic()
         with contextlib.suppress(TimeoutError):
@@ -336,7 +423,7 @@ class RoomApp(App[str]):
         self._has_news.clear()
 
     def _flush_changes(self, now: float) -> int:
-        """Show what has changed; return how many tests have."""
+        """Update the screen. Return the number of changed tests."""
         is_second, is_different = now - self._engine_checked_at >= 1.0, False
         if is_second:
             self._engine_checked_at = now
@@ -346,7 +433,7 @@ class RoomApp(App[str]):
         screen = self.room_screen
         if screen is None or not screen.is_mounted:
             return 0
-        # Where no engine works, nothing gets older but the time since then.
+        # Without a running engine only the time since its last event changes.
         is_moving = self.store.engine is EngineState.RUNNING or self.store.is_watch or screen.shows_files
         is_due = is_second and (is_moving or is_different or now - self._flushed_at >= STILL_SECONDS)
         if change.tests or change.scopes or is_due:
@@ -355,7 +442,7 @@ class RoomApp(App[str]):
             self._show_answers(screen, change)
         if is_second and self.store.is_loaded:
             if alarm := self.notices.update(self.store.live_state):
-                screen.show_message(f"{alarm} · 4 shows it", "warning")
+                screen.show_message(f"{alarm} · press 4 for details", "warning")
             self._keep_seen()
         return len(change.tests)
 
@@ -369,7 +456,7 @@ class RoomApp(App[str]):
     async def _show_absence(self) -> None:
         await self.absence.read()
         if self.absence.line and self.room_screen is not None:
-            self.room_screen.show_message(f"{self.absence.line} · S lists it", stays=True)
+            self.room_screen.show_message(f"{self.absence.line} · press S for details", stays=True)
 
     def _show_answers(self, screen: RoomScreen, change: SweepChanged) -> None:
         for answer in change.answers:
@@ -377,9 +464,9 @@ class RoomApp(App[str]):
                 screen.show_message(answer.text, "good")
             else:
                 self.store.note("error", answer.text)
-                screen.show_message(f"{answer.text} (6 tells more)", "error")
+                screen.show_message(f"{answer.text} (details: 6)", "error")
 
-    # Marks, remembered choices, theme.
+    # Marks, saved view settings, theme.
 
     def change_marks(self, marks: Marks) -> None:
         changed = self.marks.tests ^ marks.tests
@@ -396,7 +483,7 @@ class RoomApp(App[str]):
 
     @property
     def chosen(self) -> ProjectChoices:
-        """What a person has chosen for the project of this sweep."""
+        """The user's view settings for the project of this sweep."""
         return self.settings.choices_for(self.project)
 
     def remember_for_project(self, **changes: str) -> None:
@@ -412,11 +499,11 @@ class RoomApp(App[str]):
                     lines.refresh()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the keys of the app itself to an agent's pane while one is open."""
+        """Disable the app's own keys while an agent's terminal is open in the room."""
         return not (action in ("hint_leave", "copy_or_hint") and getattr(self.screen, "TAKES_ALL_KEYS", False))
 
     def action_hint_leave(self) -> None:
-        self._show_message("ctrl+q does nothing here, for in an agent's tmux it destroys the agent. q leaves the room.")
+        self._show_message("ctrl+q is disabled: in an agent's tmux it destroys the agent. Press q to leave the room.")
 
     def action_copy_or_hint(self) -> None:
         selection = self.screen.get_selected_text()
@@ -424,7 +511,7 @@ class RoomApp(App[str]):
             self.copy_to_clipboard(selection)
             self._show_message("copied")
         else:
-            self._show_message("q leaves the room; the agents go on")
+            self._show_message("press q to leave the room; the agents keep running")
 
     def _show_message(self, text: str) -> None:
         if self.room_screen is not None:
@@ -433,16 +520,17 @@ class RoomApp(App[str]):
     # The terminal.
 
     def write_to_terminal(self, text: str) -> None:
-        """Write control sequences of our own; never text of an agent that was not made plain."""
+        """Write control sequences to the terminal. Never pass text of an agent that was not sanitized with `plain`."""
         if self._driver is not None and not self.is_headless:
             self._driver.write(text)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             self.key_at = self.store.live_clock()
+            if event.time < self._keys_since:
+                return
             if self.key_queue.held and event.key == "escape":
-                self._show_message(f"dropped: {counted(self.key_queue.held, 'key')} that waited")
-                self.key_queue.drop()
+                self._show_message(f"dropped {counted(self.key_queue.drop(), 'waiting key')}")
             else:
                 await self.key_queue.put(event)
         else:
@@ -451,11 +539,27 @@ class RoomApp(App[str]):
     def _takes_key(self, event: events.Key) -> bool:
         screen = self.screen
         if isinstance(screen, RoomScreen):
-            return screen.takes(event)
+            return not self._is_holding_keys and screen.takes(event)
         return screen.is_mounted
 
+    def hold_keys(self) -> None:
+        """Queue keys while an agent's terminal is being opened. They are for the agent, not commands of the room."""
+        self._is_holding_keys = True
+
+    def drop_held_keys(self) -> None:
+        """Stop queueing keys and drop the queued ones."""
+        if self._is_holding_keys:
+            self._is_holding_keys = False
+            self._keys_since = time.monotonic()
+            self.key_queue.drop()
+
+    def release_keys(self) -> None:
+        """Stop queueing keys and send the queued ones to the current screen."""
+        self._is_holding_keys = False
+        self.deliver_held_keys()
+
     def deliver_held_keys(self) -> None:
-        """Deliver keys that waited for a screen, if it is loaded by now."""
+        """Send queued keys to the current screen if it has loaded."""
         if self.key_queue.held:
             self.call_later(self.key_queue.go_on)
 
@@ -469,14 +573,26 @@ class RoomApp(App[str]):
         self.write_to_terminal(f"\x1b]2;\x07{POP_TITLE}")
 
     def _fatal_error(self) -> None:
-        # Textual would print a traceback with all locals, agents' text among them. What fails after the first
-        # failure, during shutdown, is no information.
+        # Textual would print a traceback with all local variables, including text from agents. Errors after the first
+        # one happen during shutdown and are not reported.
         if self._exit_renderables:
             return
-        from swarm_tui.room.crash import write_crash_report
 
         report = write_crash_report(state_folder(), traceback.format_exc())
         self._exit_renderables.append(
-            Text(f"swarm-tui: the room has crashed; the agents go on. The report is in {report}")
+            Text(f"swarm-tui: the room has crashed. The agents keep running. Crash report: {report}")
         )
         self._close_messages_no_wait()
+
+
+def write_crash_report(folder: Path, trace: str, *, now: float | None = None) -> str:
+    """Write the report. Return its path, or why it could not be written."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    path = folder / "crashes" / f"{stamp}.txt"
+    head = f"swarm-tui {__version__}, Python {platform.python_version()}, {platform.system()}\n\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(head + mask_secrets(plain_lines(trace)), encoding="utf-8")
+    except OSError as error:
+        return f"not written ({error.strerror or error}): {mask_secrets(plain_lines(trace.strip().splitlines()[-1]))}"
+    return str(path)

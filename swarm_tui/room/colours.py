@@ -1,4 +1,4 @@
-"""Turns roles into colours: one small palette for dark, light and terminal-colour themes, and NO_COLOR."""
+"""Converts roles of text to styles: palettes for dark, light and terminal-colour themes, and NO_COLOR."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.color import Color, ColorParseError
 from textual.strip import Strip
 
 from swarm_tui.room.draw.glyphs import ASCII_OF
-from swarm_tui.room.draw.parts import Line
+from swarm_tui.room.draw.spans import Line
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -32,7 +32,7 @@ TERMINAL: Final = {
     "orange": "bright_red", "teal": "cyan", "text": "default", "muted": "default", "faint": "default",
 }  # fmt: skip
 
-# Role: colour of the palette, and attributes. Dim attributes are only for terminal colours, where no shade exists.
+# Role: colour of the palette, then attributes. Only terminal colours use dim, because they have no shades.
 ROLES: Final[dict[str, tuple[str, str]]] = {
     "": ("text", ""),
     "dim": ("muted", "terminal-dim"),
@@ -78,18 +78,18 @@ ROLES: Final[dict[str, tuple[str, str]]] = {
 
 
 READABLE: Final = 4.5
-"""The least contrast of words that matter with what they stand on, as WCAG asks for."""
+"""Minimum contrast of important text with its background, as in WCAG."""
 VISIBLE: Final = 2.0
-"""That of separators, and of keys that do nothing now."""
+"""Minimum contrast of separators and of disabled keys."""
 SHADES_256: Final = {
     True: {"line": 236, "plus": 22, "minus": 52},
     False: {"line": 253, "plus": 194, "minus": 224},
 }
-"""Backgrounds for 256 colours, for dark and light themes: the nearest ones to a blend would be grey."""
+"""Backgrounds for 256 colours in dark and light themes. The nearest colours to a blend would be grey."""
 
 
 def contrast(one: Color, other: Color) -> float:
-    """Return the contrast of two colours, from 1 to 21."""
+    """Return the contrast ratio of two colours, from 1 to 21."""
     lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
@@ -101,7 +101,7 @@ def _luminance(colour: Color) -> float:
 
 
 def readable(colour: Color, backgrounds: Sequence[Color], least: float = READABLE) -> Color:
-    """Return the colour, as much lighter or darker as it must be to be read on all of these backgrounds."""
+    """Return the colour, changed in lightness until it is readable on all of these backgrounds."""
     ends = (Color.parse("#ffffff"), Color.parse("#000000"))
     end = max(ends, key=lambda end: min(contrast(end, background) for background in backgrounds))
     for step in range(21):
@@ -112,14 +112,14 @@ def readable(colour: Color, backgrounds: Sequence[Color], least: float = READABL
 
 
 class ThemeStyles:
-    """The styles of one theme. Another theme is another object, so that caches compare by identity."""
+    """The styles of one theme. Caches compare this object by identity to detect a change of theme."""
 
     def __init__(self, app: App[Any], is_ascii: bool) -> None:
         theme = app.current_theme
         self.is_ascii = is_ascii
         self.is_terminal = bool(theme.ansi)
         self.backgrounds: dict[str, Color] = {}
-        """What words stand on: the screen, the cursor's line, added and removed lines; none with terminal colours."""
+        """Backgrounds of text: the screen, the cursor line, added and removed lines. Empty for terminal colours."""
         if self.is_terminal:
             self._palette = TERMINAL | {"accent": "blue", "": ""}
             self.base = Style.parse("default on default")
@@ -153,7 +153,7 @@ class ThemeStyles:
         self._styles: dict[str, Style] = {}
 
     def _shades(self, app: App[object]) -> dict[str, Style]:
-        """Return what lies over added and removed lines: a background, and where a theme has no shades a colour."""
+        """Return the style of added or removed lines: a background, or a text colour if the theme has no shades."""
         if app.no_color:
             return {"plus": Style.null(), "minus": Style.null()}
         if self.is_terminal:
@@ -166,7 +166,7 @@ class ThemeStyles:
         return f"on {self.backgrounds[word].hex}"
 
     def style(self, role: str) -> Style:
-        """Return the style of a role, or of several words: colours first, then what lies over them."""
+        """Return the style of one role or of several separated by spaces. The last roles override the first."""
         style = self._styles.get(role)
         if style is None:
             style = self.base
@@ -188,7 +188,7 @@ class ThemeStyles:
         return Style.parse(" ".join(words)) if words else Style.null()
 
     def strip(self, line: Line, width: int, over: str = "") -> Strip:
-        """Return the line as exactly `width` cells, with the role `over` laid over all of it."""
+        """Return the line as exactly `width` cells, with the role `over` on top of every cell."""
         style = self.style
         is_ascii = self.is_ascii
         segments = []
@@ -201,7 +201,7 @@ class ThemeStyles:
 
 
 def link_to(spot: str) -> Style:
-    """Return the style of a location, by which terminals can open it themselves (OSC 8)."""
+    """Return the style of a link that terminals can open (OSC 8)."""
     line, _, path = spot.removeprefix("file:").partition(":")
     return Style(link=f"file://{quote(path)}#{line}")
 
@@ -218,13 +218,13 @@ def _colour(name: str | None, fallback: str) -> Color:
 
 
 class HasThemeStyles(Protocol):
-    """An app that draws with the styles of a theme."""
+    """An app with the styles of a theme."""
 
     theme_styles: ThemeStyles
 
 
 def segments_strip(widget: Widget, segments: Iterable[Segment]) -> Strip:
-    """Return segments of a terminal as one line of a widget, on the base style of its theme."""
+    """Return segments of terminal output as one line of a widget, on the base style of the theme."""
     base = styles_of(widget).base
     styled = [Segment(segment.text, base + segment.style if segment.style else base) for segment in segments]
     return Strip(styled).adjust_cell_length(widget.size.width, base)

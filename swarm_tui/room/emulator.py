@@ -1,7 +1,7 @@
-"""The screen of a terminal, from the bytes a program writes: pyte, mended where it shows other rows than tmux holds.
+"""Terminal emulator: pyte with corrections where its screen differs from that of tmux.
 
-What is mended: scrolling by SU and SD and repeating by REP (tmux sends them, pyte #186 and #103 leave them out),
-private sequences that pyte takes for others, column switching, and counts without a bound.
+Corrections: SU and SD (scroll) and REP (repeat), which tmux sends and pyte ignores (pyte #186, #103); private sequences
+that pyte confuses with others; switching between 80 and 132 columns; limits for repeat counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COLOURS: Final = {"brown": "yellow", "brightbrown": "bright_yellow"}
 
 
 class _Screen(pyte.Screen):
-    """pyte's screen with what it lacks."""
+    """pyte's screen with the missing sequences."""
 
     last = " "
     reply: Callable[[str], None] | None = None
@@ -66,7 +66,7 @@ class _Screen(pyte.Screen):
 
 
 class _Listener:
-    """Passes the parser's calls on to the screen; calls that raise an error are ignored."""
+    """Forwards the parser's calls to the screen and ignores calls that raise an error."""
 
     def __init__(self, screen: _Screen) -> None:
         self._screen = screen
@@ -84,7 +84,7 @@ class _Listener:
             try:
                 return method(*arguments, **options)
             except Exception:
-                # pyte raises errors of many kinds for odd sequences, also UnboundLocalError; reading goes on.
+                # pyte raises many types of errors for malformed sequences, even UnboundLocalError. Continue reading.
                 return None
 
         return call
@@ -96,8 +96,6 @@ class _Stream(pyte.ByteStream):
 
 
 class Emulator:
-    """A terminal's screen."""
-
     def __init__(self, rows: int, columns: int, reply: Callable[[bytes], None] | None = None) -> None:
         self._screen = _Screen(columns, rows)
         if reply is not None:
@@ -127,7 +125,7 @@ class Emulator:
         return _BRACKETED_PASTE in self._screen.mode
 
     def feed(self, content: bytes) -> set[int]:
-        """Process output; return the rows that changed, the cursor's old and new ones among them."""
+        """Process output. Return the changed rows, including the old and the new row of the cursor."""
         before = self._screen.cursor.y
         self._stream.feed(content)
         changed = {row for row in self._screen.dirty if row < self.rows} | {before, self._screen.cursor.y}

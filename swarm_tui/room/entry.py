@@ -1,4 +1,4 @@
-"""The ways into the room: on a sweep, on the fixes of one, on a branch that no sweep made."""
+"""Opens the room: on a sweep, on the fixes of a sweep, or on a branch outside a sweep."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from swarm_tui.adapters.foreground import guarded_terminal
+from swarm_tui.adapters.processes.foreground import guarded_terminal
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings, read_settings
 from swarm_tui.room.store import Store
 
 if TYPE_CHECKING:
-    from swarm_tui.triage.review import Review
+    from swarm_tui.review.review import Review
 
 FIRST_LOOK_SECONDS: Final = 0.08
-"""What can be read of the journal in this time is there with the first frame."""
+"""Seconds for reading the journal before the first frame."""
 
 
 def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None, at: float | None = None) -> int:
-    """Open the room on a sweep folder, now or at an earlier moment, and return the exit code when it is left."""
-    # Nothing that is read at the start is garbage; collecting took a fifth of the time.
+    """Open the room on a sweep folder, in the present or at an earlier moment. Return the exit code."""
+    # Objects created at startup stay alive. Collecting them took a fifth of the startup time.
     gc.disable()
     store = Store(SweepFolder(folder))
     end = time.monotonic() + FIRST_LOOK_SECONDS
@@ -42,9 +42,9 @@ def open_fixes(folder: Path, *, ascii: bool = False, test_command: str = "") -> 
 
 
 def open_review(review: Review, open_anew: Callable[[], Review], name: str, *, test_command: str = "") -> int:
-    """Open the merge view on a branch that no sweep made: a room with an empty sweep of that name around it.
+    """Open the Fixes screen on a branch outside a sweep, in a room with an empty sweep of that name.
 
-    `open_anew` opens the review of the branch when it was rewritten.
+    `open_anew` opens the review again if the branch was rewritten.
     """
     from swarm_tui.adapters.scratch import ScratchFolder
 

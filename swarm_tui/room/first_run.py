@@ -1,4 +1,4 @@
-"""What the room shows where there is no sweep yet: what can be done here, one key each; never an empty grid."""
+"""The page that the room shows in a repository without a sweep: commands to start with, one key each."""
 
 from __future__ import annotations
 
@@ -10,51 +10,55 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
 from swarm_tui.room.colours import ThemeStyles
-from swarm_tui.room.draw.parts import Line, Part, wrap_text
+from swarm_tui.room.draw.spans import Line, Span, wrap_text
+from swarm_tui.room.external import leave_on_signals
 from swarm_tui.room.settings import first_theme
-from swarm_tui.room.suspend import leave_on_signals
 from swarm_tui.room.widgets.lines import TextLines
 
 
-class Beginning(NamedTuple):
-    """One way to begin."""
+class FirstRunView(NamedTuple):
+    """A command to start with."""
 
     key: str
     command: str
     text: str
     words: tuple[str, ...]
-    """The command that is run; without one it can only be shown."""
+    """Arguments of the command; empty if it is only shown and not run."""
 
 
 BEGINNINGS: Final = (
-    Beginning("d", "swarm-tui demo", "Play a whole sweep on a packaged sample, offline, in a few minutes", ("demo",)),
-    Beginning("s", "swarm-tui simulate", "Watch a simulated sweep: nothing is run, nothing is changed", ("simulate",)),
-    Beginning("c", "swarm-tui doctor", "See what is here of what a sweep needs, and how to get the rest", ("doctor",)),
-    Beginning("", "swarm-tui run tests/", "Start a sweep over your tests: one agent each, at most 4 at once", ()),
-    Beginning("", "swarm-tui open FOLDER", "Open a sweep folder from elsewhere, also from another machine", ()),
+    FirstRunView(
+        "d", "swarm-tui demo", "Play a complete sweep on a sample project, offline, in a few minutes", ("demo",)
+    ),
+    FirstRunView("s", "swarm-tui simulate", "Watch a simulated sweep: runs nothing and changes nothing", ("simulate",)),
+    FirstRunView("c", "swarm-tui doctor", "Check the requirements of a sweep, and how to install them", ("doctor",)),
+    FirstRunView(
+        "", "swarm-tui run tests/", "Start a sweep over your tests: one agent per test, at most 4 at a time", ()
+    ),
+    FirstRunView("", "swarm-tui open FOLDER", "Open a sweep folder, for example one from another machine", ()),
 )
 
 
 def draw_first_run(cursor: int, width: int) -> tuple[list[Line], list[int]]:
-    """Return the lines of the page, and the line of each beginning."""
-    lines: list[Line] = [[Part("swarm-tui", "strong"), Part("  one coding agent on every test", "dim")], ()]
-    lines += [[Part(text)] for text in wrap_text("There is no sweep in this folder yet. From here you can:", width)]
+    """Return the lines of the page, and the line number of each command."""
+    lines: list[Line] = [[Span("swarm-tui", "strong"), Span("  one coding agent on every test", "dim")], ()]
+    lines += [[Span(text)] for text in wrap_text("This repository has no sweep yet. From here you can:", width)]
     lines.append(())
     places = []
     for number, beginning in enumerate(BEGINNINGS):
         over = " line" if number == cursor else ""
         places.append(len(lines))
         lines.append(
-            [Part(f" {beginning.key or ' '} ", f"key{over}"), Part(f" {beginning.command:22}", f"strong{over}")]
+            [Span(f" {beginning.key or ' '} ", f"key{over}"), Span(f" {beginning.command:22}", f"strong{over}")]
         )
-        lines += [[Part(f"    {text}", "dim")] for text in wrap_text(beginning.text, max(10, width - 4))]
+        lines += [[Span(f"    {text}", "dim")] for text in wrap_text(beginning.text, max(10, width - 4))]
         lines.append(())
-    lines.append([Part("Enter", "key"), Part(" does it   "), Part("q", "key"), Part(" leaves")])
+    lines.append([Span("Enter", "key"), Span(" runs it   "), Span("q", "key"), Span(" leaves")])
     return lines, places
 
 
 class FirstRunApp(App[list[str]]):
-    """Returns the words of the command that was chosen, or None."""
+    """Returns the arguments of the chosen command, or None."""
 
     CSS_PATH = "room.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -78,7 +82,7 @@ class FirstRunApp(App[list[str]]):
     def on_mount(self) -> None:
         leave_on_signals(self)
         self.page.focus()
-        # Only after the first layout is it known how wide the page is.
+        # The width of the page is known only after the first layout.
         self.call_after_refresh(self._draw)
 
     def on_lines_resized(self) -> None:
@@ -108,14 +112,14 @@ class FirstRunApp(App[list[str]]):
         self.place = max(0, min(len(BEGINNINGS) - 1, self.place + step))
         self._draw()
 
-    def _begin(self, beginning: Beginning) -> None:
+    def _begin(self, beginning: FirstRunView) -> None:
         if beginning.words:
             self.exit(list(beginning.words))
         else:
             self.page.title("Welcome", f"type it in your shell: {beginning.command}")
 
     def action_nothing(self) -> None:
-        """ctrl+q is no way out: in an agent's tmux it destroys the agent."""
+        """Ignore ctrl+q: in an agent's tmux session it destroys the agent."""
 
     def action_leave(self) -> None:
         self.exit([])

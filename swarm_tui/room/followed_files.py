@@ -1,38 +1,48 @@
-"""The files that a panel shows: it reads them when the system says that they change, else again and again."""
+"""Files that panels show."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from textual.widget import Widget
 
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.text import plain
+from swarm_tui.transcripts.locate import find_transcript
+from swarm_tui.transcripts.merged import MergedTail
+from swarm_tui.transcripts.window import FileSource
+
+if TYPE_CHECKING:
+    from swarm_tui.room.app import RoomApp
+
 
 REST_SECONDS: Final = 1.0
-"""How often one looks where every change is told: a file may come that has not been there."""
+"""Seconds between polls if notifications work. Polling finds files that did not exist before."""
 
 
 class HasFileNotices(Protocol):
-    """An app that is told by the system when files change."""
+    """An app that receives file notifications from the system."""
 
     file_notices: FileNotices
 
 
 class FollowedFiles:
-    """Calls back for the files that a panel shows, and stops with `close`."""
+    """Calls back when one of the files changes, until `close`."""
 
     def __init__(self, widget: Widget, read: Callable[[], object], *, pause: float, look_seconds: float) -> None:
-        """`read` is called when a file changes, once in `pause` seconds at most; every `look_seconds` untold."""
+        """`read` is called after a change, at most once in `pause` seconds. It is also called every `look_seconds`."""
         self._widget, self._read = widget, read
         self._pause, self._look_seconds = pause, look_seconds
         self._files: dict[Path, NoticedFile] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def show(self, paths: Iterable[Path]) -> None:
-        """Follow these files and no others."""
+        """Follow exactly these files."""
         if not self._widget.is_attached:
             return
         wanted = set(paths)
@@ -44,7 +54,7 @@ class FollowedFiles:
         self._wait()
 
     def close(self) -> None:
-        """Follow nothing any more."""
+        """Stop following all files."""
         if self._timer is not None:
             self._timer.cancel()
         for file in self._files.values():
@@ -52,7 +62,7 @@ class FollowedFiles:
         self._files.clear()
 
     def _wait(self) -> None:
-        # By the loop's own clock: a timer of Textual's would cost more than the look.
+        # Uses the event loop's clock. A Textual timer would cost more than the poll itself.
         if self._timer is not None:
             self._timer.cancel()
         is_told = all(file.is_noticed for file in self._files.values())
@@ -66,3 +76,56 @@ class FollowedFiles:
     def _called(self) -> None:
         if self._widget.is_mounted:
             self._read()
+
+
+LINES_KEPT: Final = 40
+
+
+class TranscriptEnd:
+    """Follows the transcript of one test's agent at a time."""
+
+    def __init__(self, room: RoomApp) -> None:
+        self._room = room
+        self._record: TestRecord | None = None
+        self._tail: MergedTail | None = None
+        self._path: Path | None = None
+
+    @property
+    def path(self) -> Path | None:
+        return self._path if self._tail is not None else None
+
+    def lines_of(self, record: TestRecord | None) -> list[str]:
+        """Return the last lines of an agent's transcript; empty if it has no transcript on this machine."""
+        if record is None:
+            self.close()
+            return []
+        is_same = self._record is not None and self._record.agent_id == record.agent_id
+        if self._tail is None or not is_same:
+            self._open(record)
+        if self._tail is None:
+            return []
+        self._tail.poll(time.monotonic())
+        entries = [entry.entry for entry in self._tail.entries[-LINES_KEPT:]]
+        words = [(entry.tool, line) for entry in entries for line in entry.text.split("\n") if line.strip()]
+        return [plain(f"{tool}  {line}" if tool else line, 600) for tool, line in words[-LINES_KEPT:]]
+
+    def _open(self, record: TestRecord) -> None:
+        self.close()
+        self._record = record
+        try:
+            folder, sources = (
+                self._room.store.folder.agent(record.agent),
+                self._room.agents.kind_of(record).transcript_sources,
+            )
+            path = find_transcript(record.state_dir, folder, sources, record.agent_id)
+        except (ValueError, OSError):
+            # The name or folder of the agent is invalid, so there is nothing to read.
+            path = None
+        self._path = path
+        if path is not None:
+            self._tail = MergedTail({record.test: FileSource(path)}, time.monotonic())
+
+    def close(self) -> None:
+        if self._tail is not None:
+            self._tail.close()
+        self._record = self._tail = None

@@ -1,30 +1,29 @@
-"""What the room shows of a sweep as plain lines: without signs, frames or colours, for a reader of any kind."""
+"""Prints the contents of the room as plain lines without glyphs, frames and colours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import counted, duration, wall_clock
-from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.arrange import GridOptions, arrange
+from swarm_tui.room.draw.frame import draw_next
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill, word_of
-from swarm_tui.room.draw.parts import text_of
-from swarm_tui.room.draw.screen_line import draw_next
-from swarm_tui.room.draw.table import changes_of, last_words
-from swarm_tui.room.header_facts import header_facts
-from swarm_tui.room.open_work import next_facts, open_fixes
+from swarm_tui.room.draw.spans import text_of
+from swarm_tui.room.grid.draw import changes_of, last_words
+from swarm_tui.room.grid.draw_layout import GridOptions, arrange
 from swarm_tui.room.store import NO_AGENTS, Store
+from swarm_tui.room.view import header_facts, next_facts, open_fix_count
 
 WIDE = 10_000
 
 
 def plain_lines_of(store: Store) -> Iterator[str]:
-    """Return the sweep in lines: its numbers, what needs a person, what fails alike, and every test."""
+    """Return the sweep as lines: the counts, the inbox, the patterns, and every test."""
     yield from _sweep(store)
     groups = [group for group in store.inbox() if not group.is_later]
     yield ""
-    yield f"Inbox: {counted(sum(len(group.items) for group in groups), 'thing')}"
+    yield f"Inbox: {counted(sum(len(group.items) for group in groups), 'item')}"
     for group in groups:
         many = f"{len(group.items)} times " if len(group.items) > 1 else ""
         yield f"- {many}{group.kind.value}: {plain(group.title)}"
@@ -48,8 +47,10 @@ def plain_lines_of(store: Store) -> Iterator[str]:
 
 def _sweep(store: Store) -> Iterator[str]:
     facts = header_facts(store)
-    state = f"as it was at {wall_clock(store.past.at)}" if store.past is not None else facts.status
+    state = f"at {wall_clock(store.past.at)}" if store.past is not None else facts.status
     state = state or ("running" if store.state.ended_why is None else store.state.ended_why)
+    if facts.caveat:
+        state = f"{state}, {facts.caveat}"
     yield f"Sweep {facts.sweep}: {state}" if not store.is_watch else "Agents of mngr"
     counts = []
     for pill, marks in PILLS.items():
@@ -66,8 +67,8 @@ def _sweep(store: Store) -> Iterator[str]:
     integrating = store.integration_progress()
     if integrating is not None:
         yield f"integrating: {integrating.words}"
-    if fixes := open_fixes(store, None):
-        yield f"{counted(fixes, 'fix is', 'fixes are')} ready to be reviewed"
+    if fixes := open_fix_count(store, None):
+        yield f"{counted(fixes, 'fix is', 'fixes are')} ready for review"
     comes_next = next_facts(store, None)
     if comes_next is not None:
         yield text_of(draw_next(comes_next, WIDE)).strip()
@@ -78,7 +79,7 @@ def _test(record: TestRecord, now: float) -> str:
     if record.launched_at is not None:
         words.append(f"for {duration((record.ended_at or now) - record.launched_at)}")
     if record.tries:
-        words.append("tries " + " ".join(made.word for made in record.tries))
+        words.append("tries " + " ".join(try_.word for try_ in record.tries))
     words += [part for part in (changes_of(record), record.spending.text) if part]
-    said = last_words(record)
-    return "; ".join([*words, f"says {plain(said)}"] if said else words)
+    output = last_words(record)
+    return "; ".join([*words, f"output {plain(output)}"] if output else words)

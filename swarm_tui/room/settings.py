@@ -1,14 +1,14 @@
-"""What the room remembers, much of it for each project, and what the config file sets (keys, notices); XDG folders.
+"""Settings of the room: what it remembers for each project, and the user's config file. Both are in XDG folders.
 
-`$XDG_CONFIG_HOME/swarm-tui/config.toml` belongs to the person and is only read:
+`$XDG_CONFIG_HOME/swarm-tui/config.toml` belongs to the user; the room only reads it:
 
     [room]
-    theme = "nord"          # else the one chosen last
+    theme = "nord"          # default: the theme chosen last
     notify = "bell"         # or "desktop", "none"
     [keys]
     "sweep.wanted" = ["w", "n"]
 
-`$XDG_STATE_HOME/swarm-tui/room.json` is the room's own.
+The room writes `$XDG_STATE_HOME/swarm-tui/room.json`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from swarm_tui.errors import JournalError, UsageError
+from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import write_beside
-from swarm_tui.journal.personal_files import config_file, config_table, read_config, state_folder
-from swarm_tui.regular_file import read_regular
+from swarm_tui.journal.user_files import config_file, config_table, read_config, state_folder
 from swarm_tui.room.actions import SCOPES, actions_in
 
 if TYPE_CHECKING:
@@ -37,90 +37,91 @@ TERMINAL_THEME: Final = "ansi-dark"
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What the room remembers from one time to the next."""
+    """State of the room that is saved between runs."""
 
     theme: str = ""
     has_side: bool = True
     is_taught: bool = False
-    """Whether the lines that teach the first keys have been shown."""
+    """Whether the introduction to the first keys has been shown."""
     projects: Mapping[str, Any] = field(default_factory=dict)
-    """The choices for each project, by its repository; those used last at the end."""
+    """View settings for each project, by repository. The most recently used project is last."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectChoices:
-    """How a person wants to see the sweeps of one project, and where they were."""
+    """View settings and cursor position of one project."""
 
     zoom: str = ""
-    """Empty until somebody has chosen one: then it is the largest in which all tests are seen."""
+    """Empty until the user has chosen a zoom. The largest zoom that shows all tests is used then."""
     group: str = "file"
     sort: str = "file"
     sweep: str = ""
     test: str = ""
     """The test under the cursor in that sweep."""
     panels: str = ""
-    """The share of a panel on each screen where it was dragged, in percent: `sweep=40 inbox-stacked=30`."""
+    """Sizes of dragged panels on each screen, in percent: `sweep=40 inbox-stacked=30`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How this room is set up."""
+    """Settings of this room."""
 
     remembered: Remembered = Remembered()
     theme: str = ""
     notify: str = "bell"
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     state_file: Path | None = None
-    """Where `remembered` is kept; None remembers nothing, as in tests."""
+    """File for `remembered`. None saves nothing, as in tests."""
 
     @property
     def personal_folder(self) -> Path | None:
-        """Where it is kept how far each sweep was seen."""
+        """Folder for the positions of last visits."""
         return self.state_file.parent if self.state_file is not None else None
 
     def choices_for(self, project: str) -> ProjectChoices:
-        """Return the choices for a project, the defaults where there are none."""
+        """Return the view settings of a project, or the defaults."""
         known = self.remembered.projects.get(project)
         names = {entry.name for entry in fields(ProjectChoices)}
         chosen = known.items() if isinstance(known, dict) else ()
         return ProjectChoices(**{name: value for name, value in chosen if name in names and isinstance(value, str)})
 
     def remember_for(self, project: str, **changes: str) -> Settings:
-        """Return the settings with these choices for a project, on disk too where that is possible."""
+        """Return the settings with new view settings for a project. They are also written to disk if possible."""
         choices = asdict(replace(self.choices_for(project), **changes))
         others = {name: kept for name, kept in self.remembered.projects.items() if name != project}
         return self.remember(projects=dict([*others.items(), (project, choices)][-PROJECTS_KEPT:]))
 
     def remember(self, **changes: Any) -> Settings:
-        """Return the settings with these things remembered, on disk too where that is possible."""
+        """Return the settings with these values changed. They are also written to disk if possible."""
         remembered = replace(self.remembered, **changes)
         if self.state_file is not None and remembered != self.remembered:
             try:
                 self.state_file.parent.mkdir(parents=True, exist_ok=True)
                 write_beside(self.state_file, json.dumps(asdict(remembered)).encode())
             except (OSError, JournalError):
-                # A choice that cannot be kept is no error.
+                # Failing to save a view setting is not an error.
                 return replace(self, remembered=remembered, state_file=None)
         return replace(self, remembered=remembered)
 
 
 def first_theme(app: App[Any]) -> str:
-    """Return the theme until one is chosen: the terminal's own colours where it has few, or none."""
+    """Return the default theme: terminal colours if the terminal has few colours or none."""
     has_few = app.no_color or app.console.color_system == "standard"
     return TERMINAL_THEME if has_few else DEFAULT_THEME
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read config and memory; raise UsageError where the config cannot be understood."""
+    """Read the config file and the saved state. Raise UsageError if the config file is invalid."""
     config, config_path = read_config(environment), config_file(environment)
     state_file = state_folder(environment) / "room.json"
     room = config_table(config, "room", config_path)
     unknown = [name for name in room if name not in ("theme", "notify")]
     if unknown:
-        raise UsageError(f"{config_path}: [room] knows no {unknown[0]!r}", "it has theme and notify")
+        raise UsageError(f"{config_path}: unknown key in [room]: {unknown[0]!r}", "valid keys: theme, notify")
     notify = room.get("notify", "bell")
     if notify not in NOTICES:
-        raise UsageError(f"{config_path}: room.notify is {notify!r}", f"it can be {', '.join(NOTICES)}")
+        valid = f"valid values: {', '.join(NOTICES)}"
+        raise UsageError(f"{config_path}: invalid value for room.notify: {notify!r}", valid)
     return Settings(
         remembered=_read_remembered(state_file),
         theme=str(room.get("theme", "")),
@@ -131,17 +132,17 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def _read_keys(table: dict[str, Any], path: Path) -> dict[str, tuple[str, ...]]:
-    # Only the screens that are named are imported for it: most people name none.
+    # Import only the screens that are named, because most users name none.
     scopes = {name.partition(".")[0] for name in table}
-    known = {action.id for scope in scopes & set(SCOPES) for action in actions_in(scope)}
+    action_ids = {action.id for scope in scopes & set(SCOPES) for action in actions_in(scope)}
     keys = {}
     for name, value in table.items():
-        if name not in known:
-            raise UsageError(f"{path}: there is no action {name!r}", "`?` in the room lists them with their names")
-        listed = [value] if isinstance(value, str) else value
-        if not isinstance(listed, list) or not all(isinstance(key, str) and key for key in listed):
-            raise UsageError(f"{path}: the keys of {name} are {value!r}", 'write them as "w" or ["w", "ctrl+n"]')
-        keys[name] = tuple(listed)
+        if name not in action_ids:
+            raise UsageError(f"{path}: unknown action in [keys]: {name!r}", "press `?` in the room to list the names")
+        key_list = [value] if isinstance(value, str) else value
+        if not isinstance(key_list, list) or not all(isinstance(key, str) and key for key in key_list):
+            raise UsageError(f"{path}: invalid keys for {name}: {value!r}", 'use "w" or ["w", "ctrl+n"]')
+        keys[name] = tuple(key_list)
     return keys
 
 
@@ -149,9 +150,9 @@ def _read_remembered(path: Path) -> Remembered:
     try:
         content = json.loads(read_regular(path))
         plain_values = {entry.name: content[entry.name] for entry in fields(Remembered) if entry.name in content}
-        known = asdict(Remembered())
+        defaults = asdict(Remembered())
         return replace(
-            Remembered(), **{name: value for name, value in plain_values.items() if type(value) is type(known[name])}
+            Remembered(), **{name: value for name, value in plain_values.items() if type(value) is type(defaults[name])}
         )
     except (OSError, ValueError, TypeError, RecursionError):
         return Remembered()

@@ -1,8 +1,4 @@
-"""Keeps the state of one sweep for the room: folds new events, and collects what changed since the last call.
-
-All that the screens show of the sweep comes from here. A screen never changes it: it sends a request to the engine
-(`send_request`), and the engine's events change the state.
-"""
+"""State of one sweep for the room."""
 
 from __future__ import annotations
 
@@ -14,49 +10,118 @@ from enum import Enum, StrEnum
 from typing import Any, Final, TypeVar, Unpack, cast
 
 from swarm_tui.errors import JournalError, UsageError
-from swarm_tui.insight.alarm import with_held
-from swarm_tui.insight.host_lines import HostLine
-from swarm_tui.insight.inbox import ItemGroup, group_items, with_open_reviews
-from swarm_tui.insight.insights import Insights
-from swarm_tui.insight.patterns import Pattern
+from swarm_tui.failures.alerts import with_held
+from swarm_tui.failures.patterns import Pattern, PatternIndex, with_overlaps
+from swarm_tui.hosts.lines import HostLine, HostTally
 from swarm_tui.journal.append import engine_process_id
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.progress_file import integration_progress
-from swarm_tui.journal.put_off import PutOff
-from swarm_tui.journal.requests import append_request
-from swarm_tui.model.formatting import wall_clock
-from swarm_tui.model.progress import Progress
-from swarm_tui.model.requests import Request, RequestDetails, RequestKind, request_words
-from swarm_tui.model.state import LogLine, TestRecord
-from swarm_tui.model.states import State
+from swarm_tui.journal.record import LogLine, TestRecord
+from swarm_tui.journal.requests import Request, RequestDetails, RequestKind, append_request, request_words
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.formatting import Progress, wall_clock
+from swarm_tui.model.results import ACTIVE_STATES, UNSOLVED_RESULTS, State
+from swarm_tui.money.forecast import seconds_to_end
+from swarm_tui.questions.deferred import DeferredItems
+from swarm_tui.questions.inbox import (
+    InboxIndex,
+    Item,
+    ItemGroup,
+    attention_order,
+    group_items,
+    needs_person,
+    with_open_reviews,
+)
+
+
+class SweepConclusions:
+    """Conclusions from the records of a sweep. `update` must be called for every changed record."""
+
+    def __init__(self) -> None:
+        self._patterns = PatternIndex()
+        self._edited: dict[str, TestRecord] = {}
+        self._active: dict[str, TestRecord] = {}
+        self._open: dict[str, TestRecord] = {}
+        self._spans: dict[str, float] = {}
+        self._held: set[str] = set()
+        self.hosts = HostTally()
+        self._inbox = InboxIndex()
+
+    def update(self, records: Iterable[TestRecord]) -> None:
+        """Count new or changed records."""
+        for record in records:
+            test = record.test
+            self.hosts.count(record)
+            self._patterns.update(record)
+            _keep(self._edited, record, bool(record.edits))
+            _keep(self._active, record, record.state in ACTIVE_STATES)
+            _keep(self._open, record, _is_open(record))
+            self._spans.pop(test, None)
+            if record.state is State.DONE and record.launched_at is not None and record.ended_at is not None:
+                self._spans[test] = record.ended_at - record.launched_at
+            self._held.discard(test)
+            if record.is_held and record.state is State.QUEUED:
+                self._held.add(test)
+
+    def seconds_left(self, queued: int, slots: int, now: float) -> float | None:
+        """Return the seconds until the last test finishes, or None without a forecast."""
+        spent = [now - (record.launched_at or now) for record in self._active.values()]
+        return seconds_to_end(tuple(self._spans.values()), spent, queued - len(self._held), slots)
+
+    def patterns(self) -> list[Pattern]:
+        """Return all patterns, including agents that edit the same lines, those with the most tests first."""
+        return with_overlaps(self._patterns.patterns(), self._edited.values())
+
+    def items(self, state: SweepState, now: float) -> list[Item]:
+        """Return the items of the inbox."""
+        return self._inbox.items(state, {**self._open, **self._active}.values(), now)
+
+    def tests_needing_person(self) -> list[TestRecord]:
+        """Return the tests that need the user, most urgent first."""
+        candidates = {**self._open, **self._active}
+        found = [record for record in candidates.values() if needs_person(record)]
+        return sorted(found, key=lambda record: (attention_order(record), record.test))
+
+
+def _keep(records: dict[str, TestRecord], record: TestRecord, is_kept: bool) -> None:
+    if is_kept:
+        records[record.test] = record
+    else:
+        records.pop(record.test, None)
+
+
+def _is_open(record: TestRecord) -> bool:
+    if record.harvest.escalations or record.asks or record.state is State.WAITING:
+        return True
+    return record.state is State.DONE and record.result in UNSOLVED_RESULTS
+
 
 Insight = TypeVar("Insight")
 
 SLICE: Final = 1 << 18
-"""How many bytes of a journal are read at once: 10 ms of work, so that keys are handled while a long one loads."""
+"""Bytes of the journal to read at a time. A slice takes 10 ms, so keys are handled while a long journal loads."""
 
 
 class EngineState(StrEnum):
-    """What is known of the engine of the sweep."""
+    """State of the engine of the sweep."""
 
     RUNNING = "running"
     GONE = "gone"
-    """No engine holds the lock of the sweep, and the last one has recorded no end."""
+    """The sweep is not locked by an engine, and the last engine did not record its exit."""
     ENDED = "ended"
     ELSEWHERE = "elsewhere"
-    """It ran on another machine, so that its lock says nothing here."""
+    """The engine ran on another machine, so its lock is not visible here."""
     PAST = "past"
-    """The room shows an earlier moment, about which no engine can be asked for anything."""
+    """The room shows an earlier moment. Requests are impossible."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastMoment:
-    """An earlier moment of the sweep, as it is shown."""
+    """An earlier moment of the sweep."""
 
     offset: int
-    """Where it is in the journal."""
+    """Position in the journal."""
     at: float
     state: SweepState
 
@@ -71,29 +136,29 @@ class PendingRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the engine answered to a request of this room, as a sentence."""
+    """The engine's answer to a request of this room, as a sentence."""
 
     text: str
     is_done: bool
 
 
 class ChangeScope(Enum):
-    """What has changed besides single tests."""
+    """Which changes besides those of single tests there are."""
 
     EVERYTHING = "everything"
-    """The journal was opened or replaced, or another screen is shown."""
+    """The journal was opened or replaced, or another screen was opened."""
     JOURNAL = "journal"
-    """Something was appended, possibly only a line of the log."""
+    """The journal has grown, possibly only by a log line."""
     VIEW = "view"
-    """The filter, the options, or the size of the terminal. The sweep itself has not changed."""
+    """The filter, the view settings or the size of the terminal changed, but not the sweep."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepChanged:
-    """What has changed since the screen was updated last; empty when only time has passed."""
+    """Changes since the last update of the screen; empty if only time has passed."""
 
     tests: frozenset[str] = frozenset()
-    """Tests with another record, another mark or another pending request."""
+    """Tests with a changed record, mark or pending request."""
     scopes: frozenset[ChangeScope] = frozenset()
     answers: tuple[Answer, ...] = ()
 
@@ -106,37 +171,35 @@ class SweepChanged:
         return ChangeScope.VIEW in self.scopes
 
 
-NO_AGENTS: Final = "mngr knows no agent that is to be shown: `mngr create NAME claude` makes one"
-NOT_WATCHED: Final = "the agents are not watched any more: `swarm-tui watch` begins anew"
+NO_AGENTS: Final = "mngr has no agent to show: `mngr create NAME claude` creates one"
+NOT_WATCHED: Final = "the agents are not watched any more: `swarm-tui watch` starts watching again"
 EVERYTHING_CHANGED: Final = SweepChanged(scopes=frozenset({ChangeScope.EVERYTHING}))
 VIEW_CHANGED: Final = SweepChanged(scopes=frozenset({ChangeScope.VIEW}))
 
 
 class Store:
-    """The state of one sweep as this room sees it."""
-
     def __init__(self, folder: SweepFolder, *, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self.live_clock = clock
         self.opened = open_at_snapshot(folder)
         self.past: PastMoment | None = None
-        """The earlier moment that is shown in place of the present one."""
+        """The earlier moment that is shown; None for the present."""
         self._live_engine = EngineState.ENDED
         self.problem = ""
         self.is_loaded = False
         self.pending: dict[str, PendingRequest] = {}
         self.room_log: list[LogLine] = []
         self.wake: Callable[[], object] = lambda: None
-        """Is called when there is something to drain that no event of the journal brings."""
+        """Called when there are changes to drain that did not come from the journal."""
         self._scopes: set[ChangeScope] = {ChangeScope.EVERYTHING}
         self._answers: list[Answer] = []
         self._slice = SLICE
-        self._live_insights = Insights()
+        self._live_insights = SweepConclusions()
         self._uncounted = set(self.live_state.records)
-        self._past_insights = Insights()
+        self._past_insights = SweepConclusions()
         self._past_records: dict[str, TestRecord] = {}
         self._changed: set[str] = set()
-        self.put_off = PutOff(folder)
+        self.put_off = DeferredItems(folder)
         self._inbox: tuple[object, list[ItemGroup]] | None = None
         self._insights: dict[str, tuple[float, int, Any]] = {}
         self.check_engine()
@@ -148,17 +211,17 @@ class Store:
 
     @property
     def live_state(self) -> SweepState:
-        """The present state, whatever is shown."""
+        """The present state, even while an earlier moment is shown."""
         return self.opened.state
 
     @property
     def is_watch(self) -> bool:
-        """Whether this is no sweep, but agents of mngr that are watched."""
+        """Whether the room watches agents of mngr outside a sweep."""
         return self.opened.spec.is_watch
 
     @property
     def noun(self) -> str:
-        """What there is one of for each record: a test, or in a watch an agent."""
+        """The noun for a record: `test`, or `agent` outside a sweep."""
         return "agent" if self.is_watch else "test"
 
     @property
@@ -166,8 +229,8 @@ class Store:
         return self._live_engine if self.past is None else EngineState.PAST
 
     @property
-    def insights(self) -> Insights:
-        """What follows from the state that is shown, counted when somebody wants to know it."""
+    def insights(self) -> SweepConclusions:
+        """Conclusions from the state that is shown, computed when needed."""
         if self.past is not None:
             return self._past_insights
         if self._uncounted:
@@ -181,12 +244,12 @@ class Store:
         return self.live_clock() if self.past is None else self.past.at
 
     def show(self, past: PastMoment | None) -> None:
-        """Show an earlier moment, or the present again."""
+        """Show an earlier moment, or the present."""
         self.past = past
         if past is not None:
             records, before = past.state.records, self._past_records
             if not before.keys() <= records.keys():
-                self._past_insights, before = Insights(), {}
+                self._past_insights, before = SweepConclusions(), {}
             self._past_insights.update(record for test, record in records.items() if before.get(test) is not record)
             self._past_records = dict(records)
         self._insights, self._inbox = {}, None
@@ -194,18 +257,18 @@ class Store:
 
     @property
     def is_from_newer_version(self) -> bool:
-        """Whether a newer swarm-tui wrote this sweep, so that parts of it may be unknown here."""
+        """Whether a newer swarm-tui wrote this sweep, so that parts of it may be unsupported."""
         return self.opened.spec.is_newer_format or self.state.unknown_events > 0
 
     def record(self, test: str | None) -> TestRecord | None:
         return self.state.records.get(test) if test is not None else None
 
     def records_of(self, tests: Iterable[str]) -> list[TestRecord]:
-        """Return the records of these tests, without those that the sweep does not have."""
+        """Return the records of those of these tests that the sweep has."""
         return [record for test in tests if (record := self.state.records.get(test)) is not None]
 
     def log(self) -> list[LogLine]:
-        """Return the journal's log and the room's own lines in the order of time."""
+        """Return the journal's log and the room's own lines, in order of time."""
         if not self.room_log or self.past is not None:
             return list(self.state.log)
         return sorted([*self.state.log, *self.room_log], key=lambda line: line.at)
@@ -213,13 +276,13 @@ class Store:
     # Reading.
 
     def read_new_events(self) -> bool:
-        """Read a slice of the new events; return whether there are more."""
+        """Read a slice of the new events. Return whether there are more."""
         offset = self.opened.follower.offset
         try:
             is_restarted = self.opened.read_new_events(self._slice)
             size = self.folder.events.stat().st_size
         except FileNotFoundError:
-            self._set_problem("" if self.folder.root.is_dir() else f"{self.folder.root} has vanished")
+            self._set_problem("" if self.folder.root.is_dir() else f"folder not found: {self.folder.root}")
             self.is_loaded = True
             return False
         except (JournalError, OSError) as error:
@@ -230,15 +293,15 @@ class Store:
         if has_moved:
             self._scopes.add(ChangeScope.JOURNAL)
         if is_restarted:
-            # The earlier moments of another journal are not those of this one.
+            # Moments of the previous journal are not valid in the new one.
             self.show(None)
-            self._live_insights, self._uncounted = Insights(), set()
+            self._live_insights, self._uncounted = SweepConclusions(), set()
         changed = self.live_state.drain_changed()
         self._uncounted |= changed
         self._changed |= changed
         has_more = size > self.opened.follower.offset
         if has_more and not has_moved and size - offset > self._slice:
-            # A line is longer than the slice. An incomplete last line is shorter: its end will be read later.
+            # A line is longer than the slice. An incomplete last line is shorter and is read later.
             self._slice *= 4
             return True
         self._slice = SLICE
@@ -255,7 +318,7 @@ class Store:
                 self.note("error", problem)
 
     def check_engine(self) -> bool:
-        """Check whether the engine runs; return whether its state has changed."""
+        """Check whether the engine is running. Return whether its state has changed."""
         state = self.live_state
         if engine_process_id(self.folder.lock) is not None:
             engine = EngineState.RUNNING
@@ -280,7 +343,7 @@ class Store:
         return self._cached("patterns", lambda: with_held(self.insights.patterns(), state.alarms, state.records))
 
     def inbox(self) -> list[ItemGroup]:
-        """Return what needs a person, computed anew for each event and each second."""
+        """Return the inbox, computed for each new event and at most once a second without one."""
         now, later = self.now, self.put_off.items()
         decided = self.decided_fixes() if self.state.integration.fixes else 0
         state_of = (self.state.last_seq, int(now), later, decided)
@@ -291,26 +354,34 @@ class Store:
 
     @property
     def now(self) -> float:
-        """The time of what is shown; where no engine works any more that of the last event: nothing gets older then."""
+        """The time of the moment that is shown. Without a running engine, the time of the last event."""
         return self.live_now if self.past is None else self.past.at
 
     @property
     def live_now(self) -> float:
-        """The present time, or that of the last event where no engine works any more."""
+        """The present time. Without a running engine, the time of the last event."""
         return self.live_clock() if self._live_engine is EngineState.RUNNING else self.live_state.last_at
 
     def decided_fixes(self) -> int:
-        """Return how many fixes have a verdict in this sweep's folder, read at most once a second."""
-        from swarm_tui.triage.store import count_decided, review_of_sweep
+        """Return the number of fixes with a verdict in this sweep's folder, read at most once a second."""
+        from swarm_tui.review.verdicts import count_decided, review_of_sweep
 
         return self._cached("decided", lambda: count_decided(review_of_sweep(self.folder.root)), is_of_journal=False)
 
+    def applied_branch(self) -> str:
+        """Return the branch of the applied plan, or "" if a verdict was given since. Read once a second."""
+        from swarm_tui.review.verdicts import applied_branch_of, review_of_sweep
+
+        return self._cached(
+            "applied", lambda: applied_branch_of(review_of_sweep(self.folder.root)), is_of_journal=False
+        )
+
     def hosts(self) -> list[HostLine]:
-        """Return what is known of the hosts, computed at most once a second."""
+        """Return the state of the hosts, computed at most once a second."""
         return self._cached("hosts", lambda: self.insights.hosts.lines(self.opened.spec, self.state.hosts))
 
     def integration_progress(self) -> Progress | None:
-        """Return how far an integration is that is at work now, looked at once a second."""
+        """Return the progress of a running integration, read once a second."""
         if self.engine is not EngineState.RUNNING or self.state.integration.state != "integrating":
             return None
         integration, now = self.state.integration, self.clock()
@@ -326,10 +397,10 @@ class Store:
 
     def _cached(self, name: str, compute: Callable[[], Insight], *, is_of_journal: bool = True) -> Insight:
         now = self.clock()
-        known = self._insights.get(name)
-        is_same = known is not None and is_of_journal and known[1] == self.state.last_seq
-        if known is not None and (is_same or 0 <= now - known[0] < 1.0):
-            return cast(Insight, known[2])
+        cached = self._insights.get(name)
+        is_same = cached is not None and is_of_journal and cached[1] == self.state.last_seq
+        if cached is not None and (is_same or 0 <= now - cached[0] < 1.0):
+            return cast(Insight, cached[2])
         insight = compute()
         self._insights[name] = (now, self.state.last_seq, insight)
         return insight
@@ -337,31 +408,31 @@ class Store:
     # Requests.
 
     def why_only_now(self) -> str:
-        """Return why agents, fixes and files cannot be reached while an earlier moment is shown, or ""."""
-        return f"you look at {wall_clock(self.past.at)}: Esc leads back to now" if self.past is not None else ""
+        """Return why agents, fixes and files are unavailable while an earlier moment is shown, or ""."""
+        if self.past is None:
+            return ""
+        return f"the room shows {wall_clock(self.past.at)}: press Esc to return to the present"
 
     def why_no_requests(self) -> str:
-        """Return the reason why the engine cannot get requests now, or ""."""
-        if self.opened.spec.why_not_continued:
-            return self.opened.spec.why_not_continued
+        """Return why the engine cannot receive requests now, or ""."""
         match self.engine:
             case EngineState.RUNNING:
                 return self.opened.why_engine_is_silent
             case EngineState.PAST:
                 return self.why_only_now()
             case EngineState.ENDED:
-                return "the sweep is over: `swarm-tui resume` goes on with it"
+                return "the sweep has finished: `swarm-tui resume` continues it"
             case EngineState.GONE if self.is_watch:
                 return NOT_WATCHED
             case EngineState.GONE:
-                return "the engine of this sweep is gone: R starts one that goes on with it"
+                return "the engine of this sweep is not running: press R to resume it"
             case EngineState.ELSEWHERE:
                 return (
-                    f"the engine runs on {self.state.engine_machine or 'another machine'}: this is a view of its folder"
+                    f"the engine runs on {self.state.engine_machine or 'another machine'}: its folder is read-only here"
                 )
 
     def send_request(self, kind: RequestKind, **details: Unpack[RequestDetails]) -> Request:
-        """Send a request to the engine; its answer comes with a later `drain`."""
+        """Send a request to the engine. Its answer arrives with a later `drain`."""
         if self.past is not None:
             raise UsageError(self.why_only_now())
         request = append_request(self.folder, kind, **details)
@@ -369,9 +440,10 @@ class Store:
         return request
 
     def pending_for(self, test: str) -> RequestKind | None:
-        """Return the kind of a request about this test that the engine has not answered yet.
+        """Return the kind of the unanswered request about this test, or None.
 
-        A message that has reached its agent is no longer on its way, though the engine says so only when all have it.
+        A message that has reached its agent does not count as pending, even if the engine is still sending it to other
+        agents.
         """
         record = self.live_state.records.get(test)
         for pending in self.pending.values() if self.past is None else ():
@@ -392,12 +464,12 @@ class Store:
         return kind is not RequestKind.RETRY or not record.is_finished or record.since > pending.at
 
     def answering(self) -> frozenset[str]:
-        """Return the items to which answers are on their way."""
+        """Return the items with answers that are being delivered."""
         return frozenset(item for pending in self.pending.values() for item in pending.request.items)
 
     @property
     def wanted_slots(self) -> int:
-        """The number of slots when all pending requests are carried out."""
+        """The number of slots after all pending requests."""
         if self.past is not None:
             return self.state.slots
         wanted = [pending.request.slots for pending in self.pending.values() if pending.request.slots is not None]
@@ -414,7 +486,7 @@ class Store:
         for name in [name for name in self.pending if name in self.live_state.answers]:
             answer = self.live_state.answers[name]
             if answer.is_done and not all(self._has_moved(self.pending[name], test) for test in self.tests_of(name)):
-                # The engine is at it: what was asked for is done when the tests show it.
+                # The engine has accepted the request. It is complete when the tests show it.
                 continue
             pending = self.pending.pop(name)
             what = request_words(pending.request, self.noun)

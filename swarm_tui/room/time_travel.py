@@ -1,4 +1,4 @@
-"""Takes the room to an earlier moment of its sweep and back: steps, larger steps, and times that a person names."""
+"""Earlier moments: actions and movement."""
 
 from __future__ import annotations
 
@@ -9,32 +9,83 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.history import JournalHistory
-from swarm_tui.model.formatting import wall_clock
+from swarm_tui.model.formatting import parse_moment, wall_clock
 from swarm_tui.model.text import plain
-from swarm_tui.room.draw.cells import short_name
+from swarm_tui.room.actions import Action, ScreenServices
+from swarm_tui.room.grid.draw import short_name
 from swarm_tui.room.store import EVERYTHING_CHANGED, PastMoment
 
 if TYPE_CHECKING:
     from swarm_tui.room.app import RoomApp
 
+
+ONLY_NOW: Final = "watched agents have no history"
+
+
+class TimeCommands:
+    """Actions that show an earlier moment."""
+
+    def __init__(self, screen: ScreenServices) -> None:
+        self._screen = screen
+
+    def actions(self) -> tuple[Action, ...]:
+        return (
+            Action("sweep.earlier", ("[",), "", "Go back one change in time; Esc returns to the present",
+                   partial(self._step, -1), self.why_not_earlier, why_not_in_watch=ONLY_NOW),
+            Action("sweep.later", ("]",), "", "Go forward one change, up to the present", partial(self._step, 1),
+                   self.why_not_later, why_not_in_watch=ONLY_NOW),
+            Action("sweep.much_earlier", ("(",), "", "Go back a twentieth of the duration; `:at 12:04` goes to a time",
+                   partial(self._large_step, -1), self.why_not_earlier, why_not_in_watch=ONLY_NOW),
+            Action("sweep.much_later", (")",), "", "Go forward a twentieth", partial(self._large_step, 1),
+                   self.why_not_later, why_not_in_watch=ONLY_NOW),
+        )  # fmt: skip
+
+    def why_not_earlier(self) -> str:
+        return "" if self._screen.store.live_state.started_at is not None else "nothing has happened yet"
+
+    def why_not_later(self) -> str:
+        return "" if self._screen.store.past is not None else "this is the present: press [ to go back"
+
+    def _step(self, direction: int) -> None:
+        self._screen.room.time_travel.step(direction)
+
+    def _large_step(self, direction: int) -> None:
+        self._screen.room.time_travel.large_step(direction)
+
+
+def time_command(screen: ScreenServices, command: str, words: str) -> tuple[str, str, partial[None]] | None:
+    """Return name, description and handler of the palette command `at 12:04`; None for other text."""
+    state = screen.store.live_state
+    if command != "at" or not words or state.started_at is None:
+        return None
+    if words == "now":
+        return "at now", "Show the present", partial(screen.room.time_travel.go_to_now)
+    last = screen.store.live_now
+    try:
+        at = parse_moment(words, state.started_at, last)
+    except ValueError as error:
+        return f"at {words}", str(error), partial(screen.show_message, str(error), "warning")
+    return f"at {words}", "Show the sweep at that time", partial(screen.room.time_travel.go_to, at)
+
+
 LARGE_STEPS: Final = 20
-"""A larger step is this part of the time that the sweep has taken."""
+"""A large step is the duration of the sweep divided by this number."""
 SAID_AFTER: Final = 0.3
-NOW: Final = "this is now"
-FIRST: Final = "this is the first moment that the journal tells of"
+NOW: Final = "this is the present"
+FIRST: Final = "this is the first moment in the journal"
 
 
 class _Goal(NamedTuple):
-    """A moment that is not folded yet."""
+    """A moment that is not computed yet."""
 
     offset: int
     at: float | None = None
-    """The time that was named; None for that of the last event."""
+    """A time given by the user; None for the time of the last event."""
 
 
 class _Reached(NamedTuple):
     place: _Goal | None
-    """None for now."""
+    """None for the present."""
     why_not: str = ""
 
 
@@ -42,7 +93,7 @@ Move = Callable[[JournalHistory, _Goal | None], _Reached]
 
 
 class TimeTravel:
-    """Where the room is in the time of its sweep. Moves are made one after the other, and only the last is shown."""
+    """The moment that the room shows. Moves run one after the other, and only the last one is displayed."""
 
     def __init__(self, room: RoomApp) -> None:
         self._room = room
@@ -56,7 +107,7 @@ class TimeTravel:
         return not self._moves and not self._is_moving
 
     def step(self, direction: int) -> None:
-        """Go to the next earlier or later moment at which something changed that a person would be told."""
+        """Go to the next earlier or later event that is in the log."""
         self._go(partial(self._one_step, direction))
 
     def large_step(self, direction: int) -> None:
@@ -82,7 +133,7 @@ class TimeTravel:
                 moves, self._moves = self._moves, []
                 work = asyncio.ensure_future(asyncio.to_thread(self._make, moves, self._here()))
                 while not (await asyncio.wait({work}, timeout=SAID_AFTER))[0]:
-                    self._say(f"reading the journal up to there: {self._progress} %")
+                    self._say(f"reading the journal: {self._progress} %")
                 reached, past = work.result()
                 if not self._moves:
                     self._show(reached, past)
@@ -96,7 +147,7 @@ class TimeTravel:
         return _Goal(past.offset, past.at) if past is not None else None
 
     def _make(self, moves: list[Move], here: _Goal | None) -> tuple[_Reached, PastMoment | None]:
-        """Make moves, and fold the state in which they end."""
+        """Compute the moves, and the state at their end."""
         store = self._room.store
         if self._history is None:
             self._history = JournalHistory(store.folder, store.opened.spec)
@@ -128,15 +179,15 @@ class TimeTravel:
         first, last = state.started_at or 0.0, state.last_at
         span = (last - first) / LARGE_STEPS
         at = last if here is None else history.time_at(here.offset) if here.at is None else here.at
-        wanted = at + direction * span
+        target = at + direction * span
         if direction > 0:
             if here is None:
                 return _Reached(None, NOW)
-            return _Reached(None) if wanted >= last else _Reached(_Goal(history.moment_at(wanted), wanted))
+            return _Reached(None) if target >= last else _Reached(_Goal(history.moment_at(target), target))
         if at <= first:
             return _Reached(here, FIRST)
-        wanted = max(first, wanted)
-        return _Reached(_Goal(history.moment_at(wanted), wanted))
+        target = max(first, target)
+        return _Reached(_Goal(history.moment_at(target), target))
 
     def _show(self, reached: _Reached, past: PastMoment | None) -> None:
         store = self._room.store
@@ -148,12 +199,12 @@ class TimeTravel:
         if reached.why_not:
             self._say(reached.why_not, "warning")
 
-    def _draw(self, said: str) -> None:
+    def _draw(self, text: str) -> None:
         screen = self._room.room_screen
         if screen is not None and screen.is_mounted:
             screen.apply_change(EVERYTHING_CHANGED)
-            if said:
-                screen.show_message(said)
+            if text:
+                screen.show_message(text)
 
     def _say(self, text: str, level: str = "info") -> None:
         if self._room.room_screen is not None:
@@ -161,7 +212,7 @@ class TimeTravel:
 
 
 def _what_happened(past: PastMoment) -> str:
-    """Return what the log says of the event that leads to this moment; empty when it says nothing."""
+    """Return the log line of the event that leads to this moment, or ""."""
     log = past.state.log
     if not log or log[-1].at != past.state.last_at:
         return ""

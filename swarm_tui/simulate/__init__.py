@@ -1,1 +1,1 @@
-"""Simulated sweeps of any size, written into a sweep folder by a process of their own."""
+"""Simulated sweeps of any size. A separate process writes them into a sweep folder."""

@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from swarm_tui.simulate.material import make_tests
+from swarm_tui.files import replacing
 from swarm_tui.simulate.play import SimulatedSweep, TimedEvent
+from swarm_tui.simulate.script import make_tests
 
 TICK = 0.02
 REQUESTS_EVERY = 0.1
@@ -57,7 +58,7 @@ class Feeder:
         os.pwrite(self.lock, f"{os.getpid()}\n".encode(), 0)
 
     def run(self) -> None:
-        """Write the events of the past, then further ones at the wanted rate."""
+        """Write the past events, then further events at the configured rate."""
         history = self._history()
         end = time.time() if self.arguments.at is None else self.arguments.at
         begin = end - (history[-1].at if history else 0.0)
@@ -71,9 +72,9 @@ class Feeder:
         os.close(self.lock)
 
     def _history(self) -> list[TimedEvent]:
-        wanted = self.arguments.ahead * self.arguments.tests
+        target = self.arguments.ahead * self.arguments.tests
         history = []
-        while self.play.done < wanted and (event := self.play.next_event()) is not None:
+        while self.play.done < target and (event := self.play.next_event()) is not None:
             history.append(event)
         return history
 
@@ -86,11 +87,11 @@ class Feeder:
             lines = []
             if now >= next_requests:
                 next_requests = now + REQUESTS_EVERY
-                told = [*self._answers(), *self.play.rule_answers()]
-                lines += [self._line(event, time.time()) for event in told]
-            owed = int((now - start) * self.arguments.rate) - emitted
-            emitted += owed
-            for _ in range(owed):
+                events = [*self._answers(), *self.play.rule_answers()]
+                lines += [self._line(event, time.time()) for event in events]
+            due = int((now - start) * self.arguments.rate) - emitted
+            emitted += due
+            for _ in range(due):
                 event = self.play.next_event()
                 if event is None:
                     break
@@ -98,14 +99,14 @@ class Feeder:
             if lines:
                 journal.write("".join(lines))
                 journal.flush()
-            # The parent may have ended without ending us: its terminal was closed.
+            # The parent may have exited without stopping this process, such as when its terminal was closed.
             if self.play.is_over or os.getppid() != self.parent:
                 break
             time.sleep(TICK)
         if self.play.is_over:
             journal.writelines(self._line(event, time.time()) for event in self._ending())
         elif seconds:
-            # Its time is up: an engine that is told to stop says so. Without any time it only writes what it was.
+            # After `--seconds` the engine reports that it stopped. With 0 seconds only the history is written.
             journal.write(self._line({"type": "engine_ended", "why": "stopped"}, time.time()))
 
     def _line(self, event: dict[str, Any], at: float) -> str:
@@ -153,14 +154,14 @@ class Feeder:
             "title": "simulated",
             "agent_type": "simulated",
             "slots": self.arguments.slots,
+            "verifies": True,
             "mngr": {"path": "mngr"},
         }
         if self.play.hosts is not None:
             hosts = self.play.hosts
             spec |= {"hosts": hosts.names, "per_host": hosts.per_host, "access": hosts.access()}
-        draft = self.folder / ".sweep.json.draft"
-        draft.write_text(json.dumps(spec, indent=2) + "\n", encoding="utf-8")
-        os.replace(draft, self.folder / "sweep.json")
+        with replacing(self.folder / "sweep.json", is_synced=False) as draft:
+            draft.write(json.dumps(spec, indent=2).encode() + b"\n")
 
 
 if __name__ == "__main__":

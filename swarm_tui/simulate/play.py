@@ -1,16 +1,204 @@
-"""Plays the scripts of all simulated agents within a number of slots, in the order of their events."""
+"""Play scripts within slots."""
 
 from __future__ import annotations
 
 import heapq
+import json
 import random
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
-from swarm_tui.simulate.asks import SimulatedAsks
-from swarm_tui.simulate.budget import SimulatedBudget
-from swarm_tui.simulate.hosts import HostEvent, SimulatedHosts
-from swarm_tui.simulate.material import SimulatedTest
-from swarm_tui.simulate.script import Fields, ScriptedEvent, write_script
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.events import EngineStarted, parse_event
+from swarm_tui.model.questions import AnswerRule, Question, fits, item_id
+from swarm_tui.money.budget import due_budget_events
+from swarm_tui.questions.groups import GONE
+from swarm_tui.simulate.script import Fields, ScriptedEvent, SimulatedTest, write_script
+
+GoOn = Callable[[str], None]
+"""A function that lets the agent of a test continue."""
+
+
+class SimulatedAsks:
+    """The open questions of one simulated sweep, and its rules."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[str, Question]] = {}
+        """The test and the question, by item id."""
+        self._rules: dict[str, AnswerRule] = {}
+        self._rule_count = 0
+
+    def note(self, test: str, step: ScriptedEvent) -> None:
+        """Update the open questions after a step of an agent."""
+        if step.type == "asked":
+            ask = Question.model_validate(step.fields["ask"])
+            self._open[item_id(test, ask)] = test, ask
+        elif step.type != "seen":
+            self.forget(test)
+
+    def forget(self, test: str) -> None:
+        """Remove the questions of an agent that continues or has finished."""
+        self._open = {item: question for item, question in self._open.items() if question[0] != test}
+
+    def answer(self, request: dict[str, Any], go_on: GoOn) -> list[Fields]:
+        """Return the events for an answer of the user."""
+        items = [str(item) for item in request.get("items") or ()]
+        text = str(request.get("text") or "")
+        gone = [item for item in items if item not in self._open]
+        answered = [item for item in dict.fromkeys(items) if item in self._open]
+        events = [event for item in answered for event in self._give(item, text, "user", "", go_on)]
+        done = {"type": "request_answered", "request": request["id"], "is_done": not gone}
+        detail = f"{len(items) - len(gone)} of {len(items)} answered; {GONE}" if len(items) > 1 else GONE
+        return [*events, done | ({"detail": detail} if gone else {})]
+
+    def _give(self, item: str, text: str, by: str, rule: str, go_on: GoOn) -> list[Fields]:
+        test, ask = self._open.pop(item)
+        go_on(test)
+        return [
+            {"type": "ask_answered", "test": test, "ask": ask.id, "text": text, "by": by, "rule": rule},
+            {"type": "ask_closed", "test": test, "ask": ask.id, "why": "answered"},
+        ]
+
+    def make_rule(self, request: dict[str, Any]) -> Fields:
+        """Return the event for a new rule."""
+        self._rule_count += 1
+        rule = AnswerRule.model_validate({**request["rule"], "id": f"r{self._rule_count}", "by": "user"})
+        self._rules[rule.id] = rule
+        return {"type": "rule_made", "rule": rule.model_dump()}
+
+    def end_rule(self, request: dict[str, Any]) -> Fields:
+        """Return the event for the removal of a rule."""
+        self._rules.pop(str(request.get("text")), None)
+        return {"type": "rule_ended", "rule": str(request.get("text")), "by": "user"}
+
+    def rule_answers(self, go_on: GoOn) -> list[Fields]:
+        """Return the events for open questions that rules answer."""
+        events: list[Fields] = []
+        for item, (_, ask) in list(self._open.items()):
+            rule = next((rule for rule in self._rules.values() if fits(rule, ask, ask.subject)), None)
+            if rule is not None:
+                events += self._give(item, rule.answer, rule.by, rule.id, go_on)
+        return events
+
+
+_FOLLOWED: Final = frozenset({"queued", "spent", "budget_changed"})
+
+
+class SimulatedBudget:
+    """The spending of simulated agents, and their budget."""
+
+    def __init__(self, total: float = 0.0) -> None:
+        self._state = SweepState().apply_all([EngineStarted(pid=0, budget=total)])
+
+    @property
+    def is_used_up(self) -> bool:
+        return self._state.budget.is_used_up
+
+    def follow(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
+        """Apply an event. Return the events about the budget that follow from it."""
+        if fields["type"] not in _FOLLOWED:
+            return []
+        self._state.apply(parse_event(json.dumps(fields).encode()))
+        due = list(due_budget_events(self._state, ()))
+        self._state.apply_all(due)
+        return [event.model_dump(exclude={"seq", "at"}) for event in due]
+
+
+SEEN_EVERY: Final = 30.0
+PROCESSORS: Final = 8
+TROUBLE_EVERY: Final = 240.0
+"""Average seconds between losses of a host."""
+GIVEN_UP: Final = 0.2
+"""The share of lost hosts that are given up."""
+
+
+class HostEvent(NamedTuple):
+    at: float
+    host: str
+    kind: str
+    reason: str = ""
+
+
+class SimulatedHosts:
+    """Hosts with the same number of slots each."""
+
+    def __init__(self, number: int, slots: int, seed: int) -> None:
+        self.names = [f"box{each + 1}" for each in range(number)]
+        self.per_host = max(1, -(-slots // max(1, number)))
+        self._generator = random.Random(seed)
+        self._agents: Counter[str] = Counter()
+        self._back_at: dict[str, float] = {}
+        self._due = [HostEvent(self._generator.uniform(0, SEEN_EVERY), name, "host_seen") for name in self.names]
+        if number > 1:
+            self._due.append(HostEvent(self._generator.uniform(20, TROUBLE_EVERY), "", "host_lost"))
+        heapq.heapify(self._due)
+
+    def access(self) -> list[Fields]:
+        """Return the connections to the hosts for sweep.json."""
+        return [
+            {"name": name, "provider": name, "address": f"10.0.{index // 250}.{index % 250 + 1}", "host_dir": "/mngr"}
+            for index, name in enumerate(self.names)
+        ]
+
+    def take_slot(self) -> str | None:
+        """Use a slot of the host with the most free slots and return the host; None if no host has a free slot."""
+        free = [name for name in self.names if name not in self._back_at and self._agents[name] < self.per_host]
+        if not free:
+            return None
+        name = min(free, key=lambda name: self._agents[name])
+        self._agents[name] += 1
+        return name
+
+    def free_slot(self, host: str) -> None:
+        self._agents[host] -= 1
+
+    def back_at(self, host: str) -> float | None:
+        """Return when a lost host will answer again; None if it is not lost."""
+        return self._back_at.get(host)
+
+    def next_event(self, before: float) -> HostEvent | None:
+        """Return the next event of a host that is due before a time, or None."""
+        while self._due and self._due[0].at <= before:
+            event = heapq.heappop(self._due)
+            match event.kind:
+                case "host_seen":
+                    heapq.heappush(self._due, event._replace(at=event.at + SEEN_EVERY))
+                    if event.host in self._back_at:
+                        continue
+                case "host_lost":
+                    event = self._lose_one(event)
+                    if not event.host:
+                        continue
+                case "host_back":
+                    del self._back_at[event.host]
+            return event
+        return None
+
+    def _lose_one(self, event: HostEvent) -> HostEvent:
+        again = event.at + self._generator.uniform(0.5, 1.5) * TROUBLE_EVERY
+        heapq.heappush(self._due, HostEvent(again, "", "host_lost"))
+        up = [name for name in self.names if name not in self._back_at]
+        if len(up) < 2:
+            return event
+        host = self._generator.choice(up)
+        seconds = self._generator.uniform(20, 120)
+        if self._generator.random() < GIVEN_UP:
+            heapq.heappush(self._due, HostEvent(event.at + seconds, host, "host_gone", "no answer for 15 minutes"))
+            seconds = 1200.0
+        self._back_at[host] = event.at + seconds
+        heapq.heappush(self._due, HostEvent(event.at + seconds, host, "host_back"))
+        return event._replace(host=host, reason="ssh: no answer within 10 s")
+
+    def fields_of(self, event: HostEvent) -> Fields:
+        """Return the fields of an event for the journal."""
+        fields: Fields = {"type": event.kind, "host": event.host}
+        if event.kind == "host_seen":
+            load = self._agents[event.host] * self._generator.uniform(0.5, 1.5)
+            fields |= {"load": round(load, 2), "processors": PROCESSORS}
+        elif event.reason:
+            fields["reason"] = event.reason
+        return fields
 
 
 class TimedEvent(NamedTuple):
@@ -39,8 +227,8 @@ class SimulatedSweep:
         self.is_held = False
         self.budget = budget or 0.0
         self._money = SimulatedBudget(self.budget)
-        self._owed: list[Fields] = []
-        """Events about the budget that follow from the last one."""
+        self._pending: list[Fields] = []
+        """Events about the budget that follow from the last event."""
         self._generator = random.Random(seed)
         self._queue = [test.test for test in self._generator.sample(tests, len(tests))]
         self._held: set[str] = set()
@@ -55,7 +243,7 @@ class SimulatedSweep:
         self._host_of: dict[str, str] = {}
 
     def opening(self, pid: int, machine: str) -> list[Fields]:
-        """Return the events with which the sweep begins: the engine and every test in the queue."""
+        """Return the first events of the sweep: the engine starts, and every test is queued."""
         started = {"pid": pid, "machine": machine, "slots": self.slots, "budget": self.budget}
         events: list[Fields] = [{"type": "engine_started", **started}]
         for position, test in enumerate(self.tests.values()):
@@ -82,9 +270,9 @@ class SimulatedSweep:
         return len(self.tests) - len(self._queue) - len(self._steps)
 
     def next_event(self) -> TimedEvent | None:
-        """Return the next event; None when there is none now: the sweep is over, or its queue is held."""
-        if self._owed:
-            return TimedEvent(self.now, self._owed.pop(0))
+        """Return the next event; None if the sweep is finished or its queue is held."""
+        if self._pending:
+            return TimedEvent(self.now, self._pending.pop(0))
         self._fill_slots()
         while self._due:
             if self.hosts is not None and (event := self.hosts.next_event(self._due[0][0])) is not None:
@@ -95,7 +283,7 @@ class SimulatedSweep:
             if steps is None or self._round[test] != round_number:
                 continue
             if self.hosts is not None and (back_at := self.hosts.back_at(self._host_of[test])) is not None:
-                # What it does meanwhile is heard of when its host is back.
+                # Events of a lost host are delayed until it answers again.
                 heapq.heappush(self._due, (max(at, back_at) + 0.1, position, round_number))
                 continue
             self.now = max(self.now, at)
@@ -108,7 +296,7 @@ class SimulatedSweep:
             fields = {"type": step.type, "test": test, **step.fields}
             if self.hosts is not None and step.type in ("launching", "launched"):
                 fields["host"] = self._host_of[test]
-            self._owed = self._money.follow(fields)
+            self._pending = self._money.follow(fields)
             return TimedEvent(self.now, fields)
         return None
 
@@ -117,8 +305,8 @@ class SimulatedSweep:
         self.now = max(self.now, event.at)
         if event.kind == "host_gone":
             tests = [test for test in self._steps if self._host_of[test] == event.host]
-            reason = f"{event.host} is given up"
-            self._owed += [{"type": "queued", "test": test, "reason": reason} for test in tests]
+            reason = f"{event.host} was given up"
+            self._pending += [{"type": "queued", "test": test, "reason": reason} for test in tests]
             for test in tests:
                 self._end(test)
                 self._waiting.discard(test)
@@ -130,7 +318,7 @@ class SimulatedSweep:
             self.hosts.free_slot(self._host_of.pop(test))
 
     def rule_answers(self) -> list[Fields]:
-        """Return the events by which rules answer what has been asked."""
+        """Return the events for open questions that rules answer."""
         return self._asks.rule_answers(self._go_on)
 
     def _note_waiting(self, test: str, step: ScriptedEvent) -> None:
@@ -156,7 +344,7 @@ class SimulatedSweep:
             heapq.heappush(self._due, (self.now + wait, self._positions[test], self._round[test]))
 
     def answer_request(self, request: dict[str, Any]) -> list[Fields]:
-        """Carry out a request and return the events that it makes."""
+        """Carry out a request and return its events."""
         named = [test for test in request.get("tests") or () if test in self.tests]
         events: list[Fields] = []
         match request.get("kind"):
@@ -166,7 +354,7 @@ class SimulatedSweep:
             case "hold":
                 self._held.update(named)
                 self.is_held = self.is_held or not named
-                events = [{"type": "queue_held", "tests": named, "reason": "a person asked"}]
+                events = [{"type": "queue_held", "tests": named, "reason": "on request"}]
             case "release":
                 self._held.difference_update(named)
                 self.is_held = self.is_held and bool(named)
@@ -187,7 +375,7 @@ class SimulatedSweep:
             case "message":
                 events = [event for test in named for event in self._send_message(test, str(request.get("text") or ""))]
             case kind:
-                detail = f"the simulated engine cannot do {str(kind)[:40]}"
+                detail = f"not supported by the simulated engine: {str(kind)[:40]}"
                 return [{"type": "request_answered", "request": request["id"], "is_done": False, "detail": detail}]
         for event in events:
             if event["type"] == "queued":
@@ -200,22 +388,22 @@ class SimulatedSweep:
         self._waiting.discard(test)
         if test in self._queue:
             self._queue.remove(test)
-        return {"type": "stopped", "test": test, "reason": "a person asked"}
+        return {"type": "stopped", "test": test, "reason": "on request"}
 
     def _retry(self, test: str) -> Fields:
         self._queue.insert(0, test)
-        return {"type": "queued", "test": test, "reason": "a person asked for another round"}
+        return {"type": "queued", "test": test, "reason": "retry requested"}
 
     def _send_message(self, test: str, text: str) -> list[Fields]:
         self._go_on(test)
-        return [{"type": "message_sent", "test": test, "text": text, "by": "a person"}]
+        return [{"type": "message_sent", "test": test, "text": text, "by": "user"}]
 
     def _go_on(self, test: str) -> None:
-        """Have an agent that waits go on at once."""
+        """Let a waiting agent continue at once."""
         if test in self._waiting and self._steps.get(test):
             self._waiting.discard(test)
             if self._steps[test][0].type == "ask_closed":
-                # It would have been answered on its screen.
+                # Otherwise the script would answer it in the terminal.
                 del self._steps[test][0]
             self._steps[test][0] = self._steps[test][0]._replace(wait=1.0)
             heapq.heappush(self._due, (self.now + 1.0, self._positions[test], self._round[test]))

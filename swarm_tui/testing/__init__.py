@@ -1,5 +1,5 @@
-"""Running a project's tests on any tree of its repository: the settings, the scratch copies, and the cached results.
+"""Runs a project's tests on any tree of its repository.
 
-`settings` says how a project's tests are run, `results` keeps what they came to by tree, `copies` runs them. The
-integrator and the merge view share all three, so that neither runs again what the other has run in the same way.
+`settings` describes how to run a project's tests, `results` caches results by tree, and `copies` runs the tests. The
+integrator and the review share the cache, so that neither repeats runs of the other.
 """

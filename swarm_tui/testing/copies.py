@@ -1,8 +1,8 @@
-"""Scratch copies in which trees are checked out and their tests are run, so that a tree's own code is what is tested.
+"""Checks out trees in scratch copies and runs their tests there, so that the tests import the tree's own code.
 
 async with TestCopies(space, settings, cache, base=commit) as copies:
-    run = await copies.run(tree, tests, timeout)             one pytest call for the tests that are not cached
-    async for result in copies.results(tree, tests): ...     one by one as they come, the cached ones first
+    run = await copies.run(tree, tests, timeout)             one pytest run for the tests that are not cached
+    async for result in copies.results(tree, tests): ...     one result after the other, cached ones first
 """
 
 from __future__ import annotations
@@ -17,18 +17,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self
 
-from swarm_tui.adapters.confinement import BoundedRunner, make_box
-from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git.checkouts import change_tree, check_out_tree, restore_settings, settings_of
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.repository import Repository
-from swarm_tui.adapters.own_venv import activation, make_own_venv
-from swarm_tui.adapters.pytest import COPY_VARIABLE, NAMED_IN_VARIABLE, PLUGIN_FOLDER, Collected, PytestAdapter
-from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests, run_command
+from swarm_tui.adapters.processes.confinement import BoundedRunner, make_box
+from swarm_tui.adapters.processes.environment import NO_BYTECODE, passed_variables, project_environment
+from swarm_tui.adapters.processes.run import finish_in_thread
+from swarm_tui.adapters.pytest import (
+    CHECKOUT_VARIABLE,
+    COPY_VARIABLE,
+    NAMED_IN_VARIABLE,
+    PLUGIN_FOLDER,
+    Collected,
+    PytestAdapter,
+    SetUpFailed,
+    TestRun,
+    run_chosen_tests,
+    run_command,
+)
+from swarm_tui.adapters.python_env import activation, make_own_venv
 from swarm_tui.adapters.scratch import ScratchFolder
-from swarm_tui.adapters.set_up import CHECKOUT_VARIABLE, SetUpFailed
-from swarm_tui.adapters.threads import finish_in_thread
-from swarm_tui.model.limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables
+from swarm_tui.model.run_limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 
@@ -40,28 +49,28 @@ MISSING: Final = "missing"
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What one test came to on one tree."""
+    """The result of one test on one tree."""
 
     __test__ = False
 
     test: str
     outcome: str
-    """passed, failed, skipped, or missing when pytest did not report it."""
+    """passed, failed, skipped, or missing if pytest did not report it."""
     is_cached: bool
     complaint: str = ""
-    """Why it is missing, in pytest's words."""
+    """Why it is missing, as reported by pytest."""
 
 
 @dataclass(slots=True)
 class _Copy:
-    """A scratch copy, used by one run at a time; one tree after the other is checked out in it."""
+    """A scratch copy for one run at a time. Trees are checked out in it one after the other."""
 
     number: int
     folder: Path
     repository: Repository | None = None
     tree: str = ""
     git_settings: dict[str, bytes] = field(default_factory=dict)
-    """What git was told before any test ran there."""
+    """The copy's git settings from before any test ran."""
 
     @property
     def venv(self) -> Path:
@@ -70,7 +79,7 @@ class _Copy:
 
 @dataclass(slots=True)
 class _Batches:
-    """The tests still to run, taken in batches: small ones first, so that the first results come soon."""
+    """The remaining tests in batches: small ones first, so that the first results arrive soon."""
 
     waiting: deque[str]
     size: int = 1
@@ -82,7 +91,7 @@ class _Batches:
 
 
 class TestCopies:
-    """A few scratch copies of one repository and the runs of tests in them. Close it, or use it in an `async with`."""
+    """Scratch copies of one repository and test runs in them. Close it, or use it with `async with`."""
 
     __test__ = False
 
@@ -99,15 +108,15 @@ class TestCopies:
         """Trees are looked up in `space` and checked out as commits on top of `base`."""
         self.settings = settings
         self.arguments: dict[str, str] = {}
-        """The arguments of pytest that select tests, by node id, where they differ from it."""
+        """The pytest arguments that select tests, by node id, if they differ from the node id."""
         self.on_tests: Callable[[int], object] = lambda tests: None
-        """Is called with how many tests more `run` has an outcome of."""
+        """Called with the number of tests that `run` has finished since the last call."""
         self._space = space
         self._cache = cache
         self._base = base
         self._scratch = ScratchFolder("swarm-copies-", parent_folder)
         self._count = max(1, min(count, os.cpu_count() or 1))
-        # The one that was used last comes first: it has been set up, and others may never be needed.
+        # The most recently used copy comes first, because it is set up and others may never be needed.
         self._free: asyncio.LifoQueue[_Copy] = asyncio.LifoQueue()
         for number in range(self._count):
             self._free.put_nowait(_Copy(COPIES_NUMBER + number, self.folder / f"copy{number}"))
@@ -119,17 +128,17 @@ class TestCopies:
 
     @property
     def count(self) -> int:
-        """How many runs there can be side by side."""
+        """The maximum number of concurrent runs."""
         return self._count
 
     def hold_objects(self) -> None:
-        """Keep what was made in the space until closed: copies borrow its objects. Any run does this too."""
+        """Keep the new objects of the space until closed, because copies borrow them. Every run does this too."""
         if not self._is_holding:
             self._is_holding = True
             self._space.retain()
 
     async def close(self) -> None:
-        """Remove the copies; cached results stay."""
+        """Remove the copies. Cached results remain."""
         if self._is_holding:
             self._is_holding = False
             self._space.release()
@@ -144,9 +153,9 @@ class TestCopies:
     # Running tests
 
     def known(self, tree: str, tests: Sequence[str]) -> TestRun | None:
-        """Return the outcomes of tests on a tree when all of them are cached, else None."""
-        known = self._cache.outcomes(tree)
-        return TestRun(_only(known, tests)) if all(test in known for test in tests) else None
+        """Return the outcomes of tests on a tree if all of them are cached, else None."""
+        cached = self._cache.outcomes(tree)
+        return TestRun(_only(cached, tests)) if all(test in cached for test in tests) else None
 
     async def run(
         self,
@@ -156,25 +165,27 @@ class TestCopies:
         *,
         variables: Callable[[Path], Mapping[str, str]] | None = None,
     ) -> TestRun:
-        """Run tests on a tree; those whose outcome is cached are not run again."""
-        known = self._cache.outcomes(tree)
-        wanted = [test for test in tests if test not in known]
-        self.on_tests(len(tests) - len(wanted))
-        if not wanted:
-            return TestRun(_only(known, tests))
-        told = 0
+        """Run tests on a tree, except those with cached results."""
+        cached = self._cache.outcomes(tree)
+        uncached = [test for test in tests if test not in cached]
+        self.on_tests(len(tests) - len(uncached))
+        if not uncached:
+            return TestRun(_only(cached, tests))
+        reported = 0
 
         def tell(number: int) -> None:
-            nonlocal told
-            self.on_tests(number - told)
-            told = number
+            nonlocal reported
+            self.on_tests(number - reported)
+            reported = number
 
         timeout = self.settings.timeout if timeout is None else timeout
-        made = await self.run_uncached(tree, wanted, timeout, variables=variables, tell=tell)
-        tell(len(wanted))
-        if made.is_complete:
-            self._cache.add(tree, made.outcomes)
-        return TestRun(_only({**known, **made.outcomes}, tests), made.complaint, made.is_complete, made.failures)
+        new_run = await self.run_uncached(tree, uncached, timeout, variables=variables, tell=tell)
+        tell(len(uncached))
+        if new_run.is_complete:
+            self._cache.add(tree, new_run.outcomes)
+        return TestRun(
+            _only({**cached, **new_run.outcomes}, tests), new_run.complaint, new_run.is_complete, new_run.failures
+        )
 
     async def run_uncached(
         self,
@@ -187,19 +198,19 @@ class TestCopies:
         writable: Path | None = None,
         tell: Callable[[int], object] | None = None,
     ) -> TestRun:
-        """Run tests on a tree whatever is cached, and cache nothing.
+        """Run tests on a tree without using the cache.
 
-        `variables` returns further variables for a copy's folder; `first_on_path` are folders outside of the copy, and
-        `writable` is one where the run leaves something. `tell` gets how many tests were run, again and again.
+        `variables` returns additional variables for a copy's folder. `first_on_path` are folders outside of the copy,
+        and `writable` is a folder for the output of the run. `tell` is called with the number of finished tests.
         """
         async with self._checked_out(tree) as copy:
             if self.settings.command:
-                roots, given = self.settings.import_roots, self._variables(copy)
+                roots, variables_of_copy = self.settings.import_roots, self._variables(copy)
                 return await run_command(
                     self.settings.command,
                     copy.folder,
                     import_roots=roots,
-                    variables=given,
+                    variables=variables_of_copy,
                     timeout=timeout,
                     runner=await self._runner(copy),
                 )
@@ -208,7 +219,8 @@ class TestCopies:
                 copy.folder,
                 {test: self.arguments.get(test, test) for test in tests},
                 folder=self.settings.folder,
-                import_roots=(*first_on_path, *self.settings.import_roots),
+                import_roots=self.settings.import_roots,
+                first_on_path=first_on_path,
                 options=self.settings.options,
                 variables={**self._variables(copy), **(variables(copy.folder) if variables else {})},
                 timeout=timeout,
@@ -223,22 +235,23 @@ class TestCopies:
         top: Path | None = None,
         tell: Callable[[int], object] | None = None,
     ) -> tuple[Path, Collected]:
-        """Return a copy's folder and what is collected in it; `top` is where its modules must not come from."""
+        """Return a copy's folder and the collected tests; modules must not be imported from `top`."""
         settings = self.settings
         async with self._checked_out(tree) as copy:
             roots = [copy.folder / root for root in settings.import_roots]
             folder = copy.folder / settings.folder
             python, runner = await self._python_in(copy), await self._runner(copy)
-            adapter = PytestAdapter(python, folder, roots, top=top, variables=self._variables(copy), runner=runner)
+            tops = () if top is None else (top,)
+            adapter = PytestAdapter(python, folder, roots, tops, self._variables(copy), runner)
             return copy.folder, await adapter.collect(arguments, tell)
 
     async def results(self, tree: str, tests: Sequence[str]) -> AsyncIterator[TestResult]:
-        """Yield the result of each test on a tree as it comes; leaving early ends what still runs."""
-        known = dict(self._cache.outcomes(tree))
+        """Yield the result of each test on a tree when it is available. Closing the iterator stops remaining runs."""
+        cached = dict(self._cache.outcomes(tree))
         for test in tests:
-            if test in known:
-                yield TestResult(test, known[test], is_cached=True)
-        batches = _Batches(deque(test for test in dict.fromkeys(tests) if test not in known))
+            if test in cached:
+                yield TestResult(test, cached[test], is_cached=True)
+        batches = _Batches(deque(test for test in dict.fromkeys(tests) if test not in cached))
         found: asyncio.Queue[TestResult | None] = asyncio.Queue()
         workers = [
             asyncio.create_task(self._run_batches(tree, batches, found))
@@ -271,14 +284,14 @@ class TestCopies:
             found.put_nowait(None)
 
     async def _python_in(self, copy: _Copy) -> str:
-        """Return the interpreter for a copy: its own, or one in which its set-up installs nothing for others."""
+        """Return the interpreter for a copy: its own, or one that the set-up cannot write to."""
         python = self.settings.python
         if os.path.isabs(python):
             return str(await asyncio.to_thread(make_own_venv, copy.venv, python)) if self.settings.setup else python
         return str(copy.folder / python) if os.sep in python else python
 
     async def _runner(self, copy: _Copy, *readable: str, writable: Path | None = None) -> BoundedRunner:
-        """Return what runs programs within the limits; confined ones see the folders of this copy, and `readable`."""
+        """Return a runner with resource limits. Confined programs can read the folders of this copy and `readable`."""
         limits, settings = self.settings.limits, self.settings
         if limits.confinement is None:
             return BoundedRunner(limits.process_limit)
@@ -291,7 +304,7 @@ class TestCopies:
 
     @contextlib.asynccontextmanager
     async def checked_out(self, tree: str) -> AsyncIterator[Path]:
-        """Return a folder in which a tree is checked out and set up, for as long as it is used."""
+        """Check out and set up a tree in a folder, and return the folder for the duration of the context."""
         async with self._checked_out(tree) as copy:
             yield copy.folder
 
@@ -300,7 +313,7 @@ class TestCopies:
         copy = await self._free.get()
         try:
             if copy.repository is None or copy.tree != tree:
-                # Whoever is cancelled in the middle leaves a copy that holds no tree.
+                # A cancelled check-out leaves a copy without a complete tree.
                 copy.tree = ""
                 await self._check_out(copy, tree)
                 copy.tree = tree
@@ -314,28 +327,28 @@ class TestCopies:
         if copy.repository is not None:
             repository = copy.repository
             await finish_in_thread(lambda: restore_settings(repository, copy.git_settings))
-            # What the set-up has made may be neither committed nor ignored.
+            # The set-up may create files that are neither committed nor ignored.
             is_cleaned = not self.settings.setup
             await finish_in_thread(lambda: change_tree(space, repository, tree, parent=base, is_cleaned=is_cleaned))
             return
-        made = await finish_in_thread(lambda: check_out_tree(space, tree, copy.folder, parent=base))
+        commit = await finish_in_thread(lambda: check_out_tree(space, tree, copy.folder, parent=base))
         await self._set_up(copy)
-        copy.git_settings = await finish_in_thread(lambda: settings_of(made))
-        copy.repository = made
+        copy.git_settings = await finish_in_thread(lambda: settings_of(commit))
+        copy.repository = commit
 
     async def _set_up(self, copy: _Copy) -> None:
         variables = self._variables(copy)
-        for made in (own_folder(str(self.folder), copy.number), variables.get(OWN_HOME)):
-            if made is not None:
-                Path(made).mkdir(exist_ok=True)
+        for folder in (own_folder(str(self.folder), copy.number), variables.get(OWN_HOME)):
+            if folder is not None:
+                Path(folder).mkdir(exist_ok=True)
         commands = list(self.settings.fill)
         if self.settings.setup:
-            # The project's own command for a fresh copy, given by the person who started the sweep.
+            # The project's own set-up command, given by the user who started the sweep.
             commands.append(self.settings.setup)
             variables |= {CHECKOUT_VARIABLE: self.settings.checkout}
         for command in commands:
             words = ["/bin/sh", "-c", command]
-            environment = scrubbed_environment(variables)
+            environment = project_environment({**NO_BYTECODE, **variables})
             if Path(await self._python_in(copy)).is_relative_to(copy.venv):
                 environment |= activation(copy.venv, environment)
             runner = await self._runner(copy, self.settings.checkout)
@@ -344,13 +357,14 @@ class TestCopies:
                 await asyncio.to_thread(shutil.rmtree, copy.folder, ignore_errors=True)
                 output = finished.text + finished.error_text
                 if runner.box is not None and not runner.box.has_network:
-                    output += "\nit had no network: --confine=network allows that"
+                    output += "\nit had no network access (use --confine=network to allow it)"
                 raise SetUpFailed(finished.code, output)
 
     def _variables(self, copy: _Copy) -> dict[str, str]:
         named = {NAMED_IN_VARIABLE: self.settings.checkout} if self.settings.checkout else {}
         own = own_variables(copy.number, str(self.folder), self.settings.limits)
-        return own | named | {COPY_VARIABLE: str(copy.folder)}
+        passed = passed_variables(self.settings.limits.passed_environment)
+        return passed | own | named | {COPY_VARIABLE: str(copy.folder)}
 
 
 def _only(outcomes: Mapping[str, str], tests: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The cache of test outcomes: one file of lines for each tree, shared by every process that runs tests of a sweep."""
+"""Caches test results: one file for each tree, shared by all processes that run tests of a sweep."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MAX_CACHE_BYTES: Final = 64_000_000
 
 
 class ResultCache:
-    """Outcomes of tests, by tree. What another process appends is found by the next lookup."""
+    """Test results by tree. The next lookup finds results that another process appended."""
 
     def __init__(self, folder: Path | None, settings_key: str, max_bytes: int = MAX_CACHE_BYTES) -> None:
-        """Without a folder results are kept in memory only. Those with another `settings_key` are not returned."""
+        """Without a folder, results are kept in memory only. Results with another `settings_key` are ignored."""
         self._folder = folder
         self._settings_key = settings_key
         self._max_bytes = max_bytes
@@ -28,8 +28,8 @@ class ResultCache:
         self._followers: dict[str, LineFollower] = {}
 
     def outcomes(self, tree: str) -> Mapping[str, str]:
-        """Return the known outcomes on a tree by test; lines that are torn or broken are skipped."""
-        known = self._outcomes.setdefault(tree, {})
+        """Return the cached results on a tree by test; incomplete or invalid lines are ignored."""
+        outcomes = self._outcomes.setdefault(tree, {})
         if self._folder is not None:
             follower = self._followers.setdefault(tree, LineFollower(self._path(tree)))
             with contextlib.suppress(JournalError):
@@ -37,11 +37,11 @@ class ResultCache:
                     with contextlib.suppress(ValueError, KeyError, TypeError):
                         entry = json.loads(line)
                         if entry["how"] == self._settings_key:
-                            known[str(entry["test"])] = str(entry["outcome"])
-        return known
+                            outcomes[str(entry["test"])] = str(entry["outcome"])
+        return outcomes
 
     def add(self, tree: str, outcomes: Mapping[str, str]) -> None:
-        """Keep the outcomes of tests on a tree; what cannot be written is kept in memory."""
+        """Cache the results of tests on a tree. If writing fails, they are kept in memory."""
         self._outcomes.setdefault(tree, {}).update(outcomes)
         if self._folder is None or not outcomes:
             return
@@ -53,7 +53,7 @@ class ResultCache:
             # Another process may remove the same files.
             with contextlib.suppress(OSError):
                 self._remove_oldest()
-        # A full disk costs a later run, not this one.
+        # A full disk only slows down later runs.
         with contextlib.suppress(JournalError):
             append_line(self._path(tree), "\n".join(lines))
 
@@ -62,7 +62,7 @@ class ResultCache:
         return self._folder / f"{tree}.jsonl"
 
     def _remove_oldest(self) -> None:
-        """Remove the files that were not written to for longest, until half of the allowed size is left."""
+        """Remove the least recently written files until half of the allowed size is left."""
         assert self._folder is not None, "only called with a folder"
         files = [(path.stat(), path) for path in self._folder.glob("*.jsonl")]
         size = sum(status.st_size for status, _ in files)

@@ -1,4 +1,4 @@
-"""How a project's tests are run: the interpreter, the folder, the options and the set-up of a fresh copy."""
+"""How to run a project's tests: the interpreter, the folder, the options and the set-up of a new copy."""
 
 from __future__ import annotations
 
@@ -7,41 +7,45 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from swarm_tui.adapters.git.repository import Repository
-from swarm_tui.model.limits import NO_LIMITS, RunLimits
-from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.run_limits import NO_LIMITS, RunLimits
+from swarm_tui.model.spec import SweepSpec
+
+# Part of the cache key. A new value ignores results of older versions.
+_HOW_RESULTS_ARE_READ: Final = "connection"
 
 
 @dataclass(frozen=True, slots=True)
 class TestSettings:
-    """What the outcome of a test depends on beside the tree it is run on, and how long running it may take."""
+    """The settings that affect the result of a test, besides its tree, and the time limit of a run."""
 
     __test__ = False
 
     python: str
-    """A path from the top of a copy when each copy has its own."""
+    """The interpreter; a path relative to the top of a copy if each copy has its own."""
     folder: str = ""
-    """Where pytest is run, from the top of a copy."""
+    """The working folder of pytest, relative to the top of a copy."""
     import_roots: tuple[str, ...] = (".",)
-    """Folders of a copy that come first on PYTHONPATH, from its top."""
+    """Folders that come first on PYTHONPATH, relative to the top of a copy."""
     options: tuple[str, ...] = ()
     setup: str = ""
-    """The project's own command for a fresh copy."""
+    """The project's own set-up command for a new copy."""
     timeout: float = 1800.0
-    """The seconds that one call of pytest may take."""
+    """The time limit of one pytest run, in seconds."""
     checkout: str = ""
-    """The user's checkout; the set-up command may copy something from there."""
+    """The user's checkout. The set-up command may copy files from it."""
     fill: tuple[str, ...] = ()
-    """Shell commands that bring into a fresh copy what git leaves out."""
+    """Shell commands that add files to a new copy that git ignores."""
     limits: RunLimits = NO_LIMITS
     command: str = ""
-    """A shell command to run in place of pytest; it passes when its exit code is 0."""
+    """A shell command to run instead of pytest. It passes if its exit code is 0."""
 
     @property
     def key(self) -> str:
-        """Return the name under which results are cached."""
-        words = [self.python, self.folder, *self.import_roots, "", *self.options, "", self.setup]
+        """Return the key for cached results."""
+        words = [_HOW_RESULTS_ARE_READ, self.python, self.folder, *self.import_roots, "", *self.options, "", self.setup]
         if self.limits != NO_LIMITS:
             words.append(repr(self.limits))
         if self.command:
@@ -50,7 +54,7 @@ class TestSettings:
 
 
 def settings_of_sweep(spec: SweepSpec) -> TestSettings:
-    """Return how the agents of a sweep ran their tests."""
+    """Return the settings that the agents of a sweep used."""
     return TestSettings(
         python=spec.python or "python3",
         folder=spec.folder,
@@ -65,7 +69,7 @@ def settings_of_sweep(spec: SweepSpec) -> TestSettings:
 
 
 def guess_settings(repository: Repository) -> TestSettings:
-    """Return how the tests of a repository are probably run: with its own venv, and from `src` if there is one."""
+    """Return the probable settings of a repository: its own venv, and `src` on the path if it exists."""
     root = repository.root
     active = os.environ.get("VIRTUAL_ENV", "")
     candidates = [Path(active) / "bin/python"] if active else []

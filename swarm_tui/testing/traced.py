@@ -1,4 +1,4 @@
-"""Runs tests and records which lines of the copy each of them runs, also in the programs that it starts."""
+"""Runs tests and records the lines of the copy that each test executes, including in programs that it starts."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.pytest_runs import TestRun
-from swarm_tui.adapters.threads import finish_in_thread
-from swarm_tui.regular_file import read_regular
+from swarm_tui.adapters.processes.run import finish_in_thread
+from swarm_tui.adapters.pytest import TestRun
+from swarm_tui.files import read_regular
 from swarm_tui.testing.copies import TestCopies
 
 _TRACING: Final = Path(__file__).parent / "tracing"
 _PROGRAM: Final = "program"
 _SETUP: Final = "setup"
 Place = tuple[str, int]
-"""A file of the copy, and one of its lines."""
+"""A file of the copy and one of its lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracedRun:
-    """The outcomes of some tests, and what each of them ran."""
+    """The results of some tests, and the lines that each of them executed."""
 
     run: TestRun
     lines: Mapping[str, frozenset[Place]] = field(default_factory=dict)
-    """By test, without the case of a parametrised one."""
+    """By test, without parameters."""
     prepared: frozenset[Place] = frozenset()
-    """What ran while any test was set up: a fixture may be shared with others."""
+    """Lines that were executed in the set-up of any test, because fixtures may be shared."""
     starting_programs: frozenset[str] = frozenset()
-    """The tests that start other programs, whose code need not be seen."""
+    """The tests that start other programs, whose code may not be recorded."""
 
 
 async def run_traced(
     copies: TestCopies, tree: str, tests: Sequence[str], timeout: float, *, is_coarse: bool = False
 ) -> TracedRun:
-    """Run tests on a tree, whatever is cached, and record what they run.
+    """Run tests on a tree without using the cache, and record the lines that they execute.
 
-    A coarse record, which costs less, holds of each function that runs its first line alone.
+    A coarse record is cheaper and contains only the first line of each function.
     """
-    with tempfile.TemporaryDirectory(prefix="swarm-lines-") as folder:
+    with tempfile.TemporaryDirectory(prefix="swarm-lines-", ignore_cleanup_errors=True) as folder:
         target = Path(folder) / "lines"
 
         def variables(copy: Path) -> Mapping[str, str]:
@@ -72,11 +72,11 @@ def _read(target: Path, run: TestRun) -> TracedRun:
             lines[test].add((file, int(line)))
             if phase == _SETUP:
                 prepared.add((file, int(line)))
-    known = {test: frozenset(places) for test, places in lines.items()}
-    return TracedRun(run, known, frozenset(prepared), frozenset(starting))
+    lines_of_tests = {test: frozenset(places) for test, places in lines.items()}
+    return TracedRun(run, lines_of_tests, frozenset(prepared), frozenset(starting))
 
 
 def without_case(test: str) -> str:
-    """Return a node id without the case of a parametrised test."""
+    """Return the node id of a test without its parameters."""
     file, separator, rest = test.partition("::")
     return file + separator + rest.partition("[")[0]

@@ -1,1 +1,1 @@
-"""Transcripts of agents: files of any size read by byte offset, records made into lines, many merged into one tail."""
+"""Transcripts of agents: read files of any size by offset, format records as lines, merge several transcripts."""

@@ -1,4 +1,4 @@
-"""Recordings of terminals (asciicast versions 2 and 3), read from disk while they are played."""
+"""Terminal recordings (asciicast versions 2 and 3), read from disk while playing."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 class BadRecording(SwarmError):
-    """A file that is no recording, or one that cannot be played."""
+    """The file is not a recording, or cannot be played."""
 
 
 class Recording:
-    """A recording. Its times are in memory; what was printed is read when it is played."""
+    """A recording. Times are in memory; output is read from disk while playing."""
 
     def __init__(self, path: Path) -> None:
         self._window = Window(FileSource(path))
         self._window.poll(0.0)
-        # The file does not grow any more, so its last line is complete without a newline.
+        # The file no longer grows, so its last line is complete even without a newline.
         self._window.poll(math.inf)
         first = self._window.after(0)
         header = loads_or_none(self._window.read(first, LINE_LIMIT)) if first is not None else None
         if first is None or not isinstance(header, dict):
-            raise BadRecording(f"{path.name} is no recording", "its first line is no header")
+            raise BadRecording(f"{path.name} is not a recording: invalid header")
         self.version = header.get("version")
         if self.version not in (2, 3):
             raise BadRecording(
-                f"{path.name} is a recording of version {plain(str(self.version), 20)}", "versions 2 and 3 are played"
+                f"unsupported version of {path.name}: {plain(str(self.version), 20)}", "use asciicast version 2 or 3"
             )
         size = header.get("term") if self.version == 3 else header
         size = size if isinstance(size, dict) else {}
@@ -60,7 +60,7 @@ class Recording:
         return len(self.times)
 
     def event(self, index: int) -> tuple[str, str]:
-        """Return the kind of an event ("o": printed, "r": resized, "m": marker) and its data."""
+        """Return the kind of an event ("o": output, "r": resize, "m": marker) and its data."""
         span = RecordSpan(self._spans[2 * index], self._spans[2 * index + 1])
         event = loads_or_none(self._window.read(span, LINE_LIMIT))
         assert isinstance(event, list), "only lines that were read as events are kept"
@@ -87,7 +87,7 @@ class Recording:
 
 
 class Playback:
-    """The position in a recording that is played; the caller passes the time that went by."""
+    """The playback position in a recording; the caller passes the elapsed time."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -101,7 +101,7 @@ class Playback:
         return self._next >= len(self.recording)
 
     def advance(self, seconds: float, limit: int = 200) -> list[tuple[str, str]]:
-        """Move on by some seconds; return the next `limit` events up to there, the others with the next call."""
+        """Advance by some seconds; return up to `limit` events, and the others with the next call."""
         if self.is_paused:
             return []
         until = min(self.at + seconds * self.speed, self.recording.duration)
@@ -116,7 +116,7 @@ class Playback:
         return events
 
     def seek(self, at: float) -> Iterator[tuple[str, str]]:
-        """Go to a time; return all events from the beginning to there, for a screen that was cleared."""
+        """Seek to a time; return all events from the beginning up to it, for a cleared screen."""
         self.at = max(0.0, min(at, self.recording.duration))
         self._next = bisect_right(self.recording.times, self.at)
         return (self.recording.event(index) for index in range(self._next))
@@ -127,7 +127,7 @@ class Playback:
 
 
 def parse_size(data: str) -> tuple[int, int] | None:
-    """Return (rows, columns) from the data of a resize event, `COLUMNSxROWS`; None when it is none."""
+    """Return (rows, columns) from the data of a resize event, `COLUMNSxROWS`, or None."""
     columns, _, rows = data.partition("x")
     if not columns.isdecimal() or not rows.isdecimal():
         return None

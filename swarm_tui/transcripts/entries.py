@@ -1,10 +1,11 @@
-"""Parses the records of a transcript into entries: ATIF, mngr's older records, an agent's own log, or plain text."""
+"""Records to entries."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -13,14 +14,59 @@ from pydantic_core import from_json
 
 from swarm_tui.model.formatting import file_size
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.transcripts.edits import edit_text
+
+_FILE_KEYS: Final = ("file_path", "notebook_path", "path", "file")
+_OLD_KEYS: Final = ("old_string", "old_str", "old")
+_NEW_KEYS: Final = ("new_string", "new_str", "new", "new_source")
+_WHOLE_KEYS: Final = ("content", "file_text", "text")
+LINES_LIMIT: Final = 400
+"""Longer texts are cut and not compared, which would be slow."""
+
+
+def edit_text(given: Mapping[str, Any]) -> str | None:
+    """Return the file and its changed lines with - and +; None if these are not arguments of an edit."""
+    file = _first(given, _FILE_KEYS)
+    if file is None:
+        return None
+    several = given.get("edits")
+    if isinstance(several, list) and several and all(isinstance(edit, dict) for edit in several):
+        changes = [_change(edit) for edit in several]
+    elif (change := _change(given)) is not None:
+        changes = [change]
+    elif (whole := _first(given, _WHOLE_KEYS)) is not None:
+        changes = [("", whole)]
+    else:
+        return None
+    lines = [line for change in changes if change is not None for line in _changed_lines(*change)]
+    return "\n".join([file.split("\n")[0], *lines]) if lines else None
+
+
+def _first(given: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
+    return next((value for key in keys if isinstance(value := given.get(key), str)), None)
+
+
+def _change(edit: Mapping[str, Any]) -> tuple[str, str] | None:
+    old, new = _first(edit, _OLD_KEYS), _first(edit, _NEW_KEYS)
+    return None if old is None and new is None else (old or "", new or "")
+
+
+def _changed_lines(old: str, new: str) -> Iterator[str]:
+    before, after = (text.split("\n") if text else [] for text in (old.removesuffix("\n"), new.removesuffix("\n")))
+    if len(before) + len(after) > LINES_LIMIT:
+        yield from (f"-{line}" for line in before[:LINES_LIMIT])
+        yield from (f"+{line}" for line in after[:LINES_LIMIT])
+        return
+    for line in difflib.ndiff(before, after):
+        if line[0] != "?":
+            yield f"{line[0]}{line[2:]}"
+
 
 ARGUMENTS_LIMIT: Final = 2_000
 EDIT_LIMIT: Final = 20_000
 
 
 class Role(StrEnum):
-    """Who or what an entry comes from."""
+    """The source of an entry."""
 
     USER = "user"
     AGENT = "agent"
@@ -32,19 +78,19 @@ class Role(StrEnum):
 
 
 class Entry(NamedTuple):
-    """One message, call or result of a transcript; its text holds no control characters but newlines."""
+    """A message, call or result; its text has no control characters except newlines."""
 
     role: Role
     text: str
     at: float | None = None
     tool: str = ""
     call: str = ""
-    """The id that ties a result to its call."""
+    """The id that links a result to its call."""
     is_error: bool = False
     note: str = ""
-    """What is wrong with the record itself: it was cut, or it is broken."""
+    """A problem of the record: cut or damaged."""
     is_edit: bool = False
-    """The text of the call is a file and its changed lines, each behind its sign."""
+    """Whether the text of the call is a file and its changed lines with - and +."""
 
 
 _ERROR_SIGNS: Final = re.compile(
@@ -58,7 +104,7 @@ _ERROR_SIGNS: Final = re.compile(
     r"|\bSegmentation fault\b",
     re.MULTILINE,
 )
-# A text without any of these substrings has no sign either, and they are found ten times as fast as the pattern.
+# A text without these substrings does not match the pattern; searching them is ten times as fast.
 _ERROR_HINTS: Final = (
     "Error",
     "ERROR",
@@ -93,23 +139,23 @@ _ROLE_HINTS: Final = {
     Role.CALL: (b"tool_calls", b"tool_use"),
     Role.RESULT: (b"results", b"tool_result"),
 }
-"""Bytes without which a record has no entry of a role; a role that is not here needs none."""
-# Records of Claude Code's own log that do not name their session.
+"""Bytes that a record with an entry of a role must contain; other roles have none."""
+# Records of Claude Code's log that do not name their session.
 _BOOKKEEPING: Final = frozenset({"file-history-snapshot"})
 _UNUSUAL: Final = re.compile("[^\n -~]")
-# A plain log line's own time, so that logs merge with transcripts.
+# The time in a plain log line, so that logs can be merged with transcripts.
 _LEADING_TIME: Final = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\]?\s*")
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _TOOL_TEXT_KEYS: Final = ("command", "file_path", "path", "pattern", "query", "url", "description", "prompt")
 
 
 def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
-    """Return the entries of one record; `length` is its full size when `raw` is only its beginning.
+    """Return the entries of a record; `length` is its full size if `raw` is only its beginning.
 
-    It never raises: a record that cannot be parsed becomes one entry with its text.
+    Never raises: an invalid record becomes an entry with its text.
     """
     is_cut = length is not None and length > len(raw)
-    note = f"a record of {file_size(length or 0)}: only its beginning is shown" if is_cut else ""
+    note = f"only the beginning of a record of {file_size(length or 0)}" if is_cut else ""
     start = raw.lstrip()[:1]
     if start == b"{":
         record = _loads_beginning(raw) if is_cut else loads_or_none(raw)
@@ -117,7 +163,7 @@ def parse_record(raw: bytes, length: int | None = None) -> tuple[Entry, ...]:
             try:
                 entries = _entries_of(record)
             except RecursionError:
-                # It is nested just deep enough to be read, but not to be written again.
+                # Nested just deep enough to be parsed, but not to be serialized.
                 return (_plain_entry(raw, note),)
             if entries is not None:
                 return tuple(entry._replace(note=note) for entry in entries) if note else entries
@@ -142,7 +188,7 @@ def looks_like_error(text: str) -> bool:
 
 
 def parse_time(value: Any) -> float | None:
-    """Return a time of a record, ISO 8601 or seconds or milliseconds since 1970, in seconds; None when it is none."""
+    """Return the time of a value (ISO 8601, or seconds or milliseconds since 1970) in seconds, or None."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -159,13 +205,13 @@ def parse_time(value: Any) -> float | None:
 
 
 def record_time(raw: bytes) -> float | None:
-    """Return the time of a record, or None when it has none."""
+    """Return the time of a record, or None."""
     record = loads_or_none(raw)
     return _time_of(record) if isinstance(record, dict) else None
 
 
 def loads_or_none(raw: bytes) -> Any:
-    """Return the value of a JSON text, or None for one that is broken or nested too deeply."""
+    """Return the value of a JSON text, or None if it is invalid or nested too deeply."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -173,7 +219,7 @@ def loads_or_none(raw: bytes) -> Any:
 
 
 def _loads_beginning(raw: bytes) -> Any:
-    """Return the value that a cut JSON text is the beginning of, as far as it goes; None when there is none."""
+    """Return the value of a truncated JSON text, as far as it goes, or None."""
     try:
         return from_json(raw.decode("utf-8", "ignore"), allow_partial="trailing-strings")
     except ValueError:
@@ -225,7 +271,7 @@ def _step(record: dict[str, Any]) -> tuple[Entry, ...]:
 def _role_of_step(record: dict[str, Any]) -> Role:
     source = str(record.get("source"))
     if source.endswith("/common_transcript"):
-        # `mngr event` replaces the source by the name of the stream: only agents write these keys.
+        # `mngr event` replaces the source with the name of the stream; only agents write these keys.
         is_agent = any(
             record.get(key) is not None for key in ("model_name", "tool_calls", "reasoning_content", "metrics")
         )
@@ -243,7 +289,7 @@ def _call(call: dict[str, Any], at: float | None) -> Entry:
 
 
 def _edit(given: Any) -> str | None:
-    """Return an edit as a small diff; a preview of its arguments may be cut in the middle."""
+    """Return an edit as a small diff; its arguments may be truncated."""
     if isinstance(given, str) and given.startswith("{"):
         try:
             given = from_json(given, allow_partial="trailing-strings")
@@ -253,7 +299,7 @@ def _edit(given: Any) -> str | None:
 
 
 def _arguments(given: Any) -> str:
-    """Return a call's arguments to be read by a person: the main one first, the others as JSON."""
+    """Return a call's arguments for display: the main one first, the others as JSON."""
     if isinstance(given, str):
         return _inert(given[:ARGUMENTS_LIMIT])
     if not isinstance(given, dict):
@@ -286,7 +332,7 @@ def _results(results: Any, at: float | None) -> list[Entry]:
 
 
 def _is_error(mark: Any, text: str) -> bool:
-    """Return whether a result is an error: as its record says, or by its text if the record does not say."""
+    """Return whether a result is an error, from its record or otherwise from its text."""
     return mark if isinstance(mark, bool) else looks_like_error(text)
 
 
@@ -312,7 +358,7 @@ def _tool_result(record: dict[str, Any]) -> Entry:
 
 
 def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
-    """Return the entries of a record of an agent's own log, where a message is a list of blocks."""
+    """Return the entries of a record of an agent's log, where a message is a list of blocks."""
     at = _time_of(record)
     role = Role.USER if record["type"] == "user" else Role.AGENT
     is_failed = record.get("isApiErrorMessage") is True
@@ -328,7 +374,7 @@ def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
                 entries.append(Entry(Role.THINKING, _text(block.get("thinking", block.get("text"))), at))
             case "tool_result":
                 call = str(block.get("tool_use_id") or "")[:200]
-                # The key is left out where the result is no error.
+                # The key is missing if the result is not an error.
                 is_error = block.get("is_error") is True
                 entries.append(Entry(Role.RESULT, _text(block.get("content")), at, call=call, is_error=is_error))
             case _:
@@ -337,7 +383,7 @@ def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
 
 
 def _native_event(record: dict[str, Any]) -> tuple[Entry, ...]:
-    """Return the entry of a record of an agent's own log that is no message; none for bookkeeping without a text."""
+    """Return the entry of a record of an agent's log that is not a message; none if it has no text."""
     error, text = record.get("error"), record.get("content")
     if isinstance(error, dict):
         text = error.get("formatted") or error.get("message")
@@ -347,7 +393,7 @@ def _native_event(record: dict[str, Any]) -> tuple[Entry, ...]:
 
 
 def _other_json(record: dict[str, Any], raw: bytes, note: str) -> Entry:
-    """Return the entry of a JSON record of an unknown kind: its text if it has one, else the record as it is."""
+    """Return the entry of an unknown JSON record: its text, or the whole record."""
     words = next((record[key] for key in ("message", "text", "msg", "line") if isinstance(record.get(key), str)), None)
     kind = plain(str(record.get("type") or ""), 40)
     text = _inert(words) if words is not None else _inert(raw.decode("utf-8", "replace"))

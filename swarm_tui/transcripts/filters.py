@@ -1,4 +1,4 @@
-"""Filters entries, and searches files of any size for those that match."""
+"""Filter entries, and search files of any size for matches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from swarm_tui.transcripts.window import RECORD_LIMIT, RecordSpan, Window
 SLAB: Final = 1 << 18
 ALL_ROLES: Final = frozenset(Role)
 _ESCAPED: Final = "\"\\/<>&'"
-"""What JSON may write as an escape; some writers make it safe for HTML."""
+"""Characters that JSON may escape; some writers escape for HTML."""
 
 
 @dataclass(frozen=True)
 class EntryFilter:
-    """Which entries are shown: with or without certain words, of certain roles, errors only."""
+    """A filter of entries by words, excluded words, roles or errors."""
 
     words: str = ""
     is_inverse: bool = False
@@ -60,24 +60,24 @@ ERRORS: Final = EntryFilter(errors_only=True)
 
 @lru_cache(maxsize=16)
 def _certain_bytes(words: str) -> bytes:
-    """Return lower-case bytes that every matching record contains; empty when none are certain.
+    """Return lower-case bytes that each matching record contains, or b"" if there are none.
 
-    Words stand in a record as UTF-8 or as JSON escapes; spaces may stem from line ends, and letters
-    beyond ASCII change case in other ways than bytes: only the longest plain part is certain.
+    Records contain words as UTF-8 or as JSON escapes. Spaces may be line ends in the record, and letters
+    outside ASCII change case differently than bytes. Therefore only the longest plain part is used.
     """
     parts = "".join(c if c.isascii() and c.isprintable() and c not in _ESCAPED else " " for c in words).split()
     return max(parts, key=len, default="").lower().encode()
 
 
 class SearchStep(NamedTuple):
-    """One step of a search: how far it has come, and what it found there, if anything."""
+    """A step of a search: the position, and the match there, if any."""
 
     offset: int
     found: RecordSpan | None = None
 
 
 def entries_of(span: RecordSpan, raw: bytes) -> tuple[Entry, ...]:
-    """Return the entries of a record; `raw` is its beginning where it is longer than the limit."""
+    """Return the entries of a record; `raw` is its beginning if it is longer than the limit."""
     length = span.end - span.start
     return parse_record(raw, length if length > RECORD_LIMIT else None)
 
@@ -87,7 +87,7 @@ def _matches(entry_filter: EntryFilter, span: RecordSpan, raw: bytes) -> bool:
 
 
 def search_after(window: Window, entry_filter: EntryFilter, offset: int) -> Iterator[SearchStep]:
-    """Search forwards from a boundary of records; pauses at least once a slab."""
+    """Search forwards from a record boundary; yields at least once per slab."""
     while offset < window.end:
         slab = window.slab_after(offset, SLAB)
         for span in _matching_spans(window, entry_filter, slab):
@@ -97,7 +97,7 @@ def search_after(window: Window, entry_filter: EntryFilter, offset: int) -> Iter
 
 
 def search_before(window: Window, entry_filter: EntryFilter, offset: int) -> Iterator[SearchStep]:
-    """Search backwards from a boundary of records; pauses at least once a slab."""
+    """Search backwards from a record boundary; yields at least once per slab."""
     while offset > 0:
         slab = window.slab_before(offset, SLAB)
         for span in reversed(_matching_spans(window, entry_filter, slab)):
@@ -108,7 +108,7 @@ def search_before(window: Window, entry_filter: EntryFilter, offset: int) -> Ite
 
 def _matching_spans(window: Window, entry_filter: EntryFilter, slab: RecordSpan) -> list[RecordSpan]:
     if slab.end - slab.start > SLAB + 2 * RECORD_LIMIT:
-        # A huge record is in it: only its beginning is read, record by record.
+        # The slab contains a huge record: read record by record, only the beginnings.
         return [span for span in _spans(window, slab) if _matches(entry_filter, span, window.read(span))]
     content = window.source.pread(slab.end - slab.start, slab.start)
     if not entry_filter.may_match(content):
@@ -136,17 +136,17 @@ def _spans(window: Window, slab: RecordSpan) -> Iterator[RecordSpan]:
 
 
 class Matches:
-    """All records that match a filter, collected step by step from the end of the file: the last ones come first."""
+    """The records that match a filter, collected in steps from the end of the file."""
 
     def __init__(self, window: Window, entry_filter: EntryFilter) -> None:
         self.window = window
         self.entry_filter = entry_filter
         self._older = array("q")
-        """Negated starts, ascending: found while walking towards the beginning."""
+        """Negated offsets, ascending, because the search goes backwards."""
         self._newer = array("q")
         self._high = window.end
         self.low = window.end
-        """Everything from here on was searched."""
+        """The start of the part that has been searched."""
         self._search = search_before(window, entry_filter, window.end)
 
     @property
@@ -158,7 +158,7 @@ class Matches:
         return len(self._older) + len(self._newer)
 
     def advance(self, seconds: float) -> None:
-        """Continue the search for about so long."""
+        """Continue the search for about `seconds`."""
         deadline = time.monotonic() + seconds
         self._reread_torn_line()
         if self._high < self.window.end:
@@ -174,7 +174,7 @@ class Matches:
                 return
 
     def _reread_torn_line(self) -> None:
-        """Search a last line again that was taken for complete and has grown since."""
+        """Search the last line again if it has grown."""
         if not 0 < self._high < self.window.end:
             return
         span = self.window.containing(self._high - 1)

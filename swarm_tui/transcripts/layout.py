@@ -1,37 +1,114 @@
-"""Lays out entries as lines of a given width, with time and role; long entries are folded. Pure."""
+"""Entries as lines."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
 from swarm_tui.transcripts.entries import Entry, Role, looks_like_error
-from swarm_tui.transcripts.markdown import Runs, Style, StyledText, read_markdown
+
+
+class TextStyle(StrEnum):
+    """The role of a run of text; the room chooses its colours."""
+
+    PLAIN = "plain"
+    HEADING = "heading"
+    BOLD = "bold"
+    CODE = "code"
+    DIM = "dim"
+    TOOL = "tool"
+    ERROR = "error"
+    NOTE = "note"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+class StyledText(NamedTuple):
+    """Text of one style."""
+
+    text: str
+    style: TextStyle = TextStyle.PLAIN
+
+
+Runs = tuple[StyledText, ...]
+
+_FENCE: Final = re.compile(r"^\s*(```|~~~)")
+_HEADING: Final = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+_BULLET: Final = re.compile(r"^(\s*)[-*+]\s+(?=\S)")
+_QUOTE: Final = re.compile(r"^\s*>\s?")
+_RULE: Final = re.compile(r"^\s*([-*_])(?:\s*\1){2,}\s*$")
+_INLINE: Final = re.compile(
+    r"`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<![\w*])\*([^*\s][^*\n]*)\*(?!\w)|\[([^\]\n]+)\]\(([^)\s]+)\)"
+)
+
+
+def read_markdown(text: str) -> list[Runs]:
+    """Return the lines of a message as styled runs, without fences and markup."""
+    lines: list[Runs] = []
+    is_code = False
+    for line in text.split("\n"):
+        if _FENCE.match(line):
+            is_code = not is_code
+        elif is_code:
+            lines.append((StyledText("  " + line, TextStyle.CODE),))
+        elif heading := _HEADING.match(line):
+            lines.append((StyledText(heading.group(1), TextStyle.HEADING),))
+        elif _RULE.match(line):
+            lines.append((StyledText("─" * 8, TextStyle.DIM),))
+        elif quote := _QUOTE.match(line):
+            lines.append((StyledText("│ ", TextStyle.DIM), *_inline(line[quote.end() :])))
+        elif bullet := _BULLET.match(line):
+            lines.append((StyledText(f"{bullet.group(1)}• "), *_inline(line[bullet.end() :])))
+        else:
+            lines.append(_inline(line))
+    return lines
+
+
+def _inline(line: str) -> Runs:
+    runs = []
+    position = 0
+    for found in _INLINE.finditer(line):
+        if found.start() > position:
+            runs.append(StyledText(line[position : found.start()]))
+        code, bold, emphasis, label, target = found.groups()
+        if code is not None:
+            runs.append(StyledText(code, TextStyle.CODE))
+        elif label is not None:
+            # Show the address of a link, because its label may be misleading.
+            runs += [StyledText(label), StyledText(f" ({target})", TextStyle.DIM)]
+        else:
+            runs.append(StyledText(bold or emphasis, TextStyle.BOLD))
+        position = found.end()
+    if position < len(line) or not runs:
+        runs.append(StyledText(line[position:]))
+    return tuple(runs)
+
 
 PREFIX_WIDTH: Final = 20
 NARROW_PREFIX_WIDTH: Final = 11
 NARROW: Final = 60
 LINES_LIMIT: Final = 2_000
-"""The most lines of one record, folded or not."""
+"""The maximum number of lines of a record."""
 
 
 class Density(IntEnum):
     """How much of each entry is shown."""
 
     LINES = 0
-    """One line an event."""
+    """One line per event."""
     READABLE = 1
-    """Messages whole, tool results folded."""
+    """Whole messages, folded tool results."""
     WHOLE = 2
 
 
-class Line(NamedTuple):
-    """One line on the screen: a prefix of fixed width, then runs that fit the rest."""
+class TextLine(NamedTuple):
+    """A line on the screen: a prefix of fixed width, then styled runs."""
 
     prefix: str
     runs: Runs
@@ -53,7 +130,7 @@ _FOLDS: Final[dict[Role, int]] = {
     Role.TEXT: 8,
 }
 EDIT_FOLD: Final = 16
-_SIGNS: Final = {"+": Style.ADDED, "-": Style.REMOVED, " ": Style.DIM}
+_SIGNS: Final = {"+": TextStyle.ADDED, "-": TextStyle.REMOVED, " ": TextStyle.DIM}
 _LABELS: Final[dict[Role, str]] = {
     Role.USER: "user",
     Role.AGENT: "agent",
@@ -66,9 +143,9 @@ _LABELS: Final[dict[Role, str]] = {
 _MARKDOWN_ROLES: Final = frozenset({Role.USER, Role.AGENT, Role.THINKING, Role.SYSTEM})
 
 
-def lay_out(entries: Iterable[Entry], width: int, density: Density, *, is_file: bool = False) -> tuple[Line, ...]:
-    """Return the lines of one record's entries; those of a plain file have no time and no role before them."""
-    lines: list[Line] = []
+def lay_out(entries: Iterable[Entry], width: int, density: Density, *, is_file: bool = False) -> tuple[TextLine, ...]:
+    """Return the lines of a record's entries; lines of a plain file have no time and role."""
+    lines: list[TextLine] = []
     for entry in entries:
         lines += lay_out_entry(entry, width, density, is_file=is_file)
         if len(lines) >= LINES_LIMIT:
@@ -76,7 +153,7 @@ def lay_out(entries: Iterable[Entry], width: int, density: Density, *, is_file: 
     return tuple(lines[:LINES_LIMIT])
 
 
-def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool = False) -> list[Line]:
+def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool = False) -> list[TextLine]:
     """Return the lines of one entry."""
     first = ("! " if entry.is_error else "  ") if is_file else _prefix(entry, width)
     room = max(8, width - len(first))
@@ -98,7 +175,7 @@ def lay_out_entry(entry: Entry, width: int, density: Density, *, is_file: bool =
         wrapped[-1] = _shortened(wrapped[-1], room, f" … (+{hidden} line{'s' if hidden > 1 else ''})")
     blank = " " * len(first)
     return [
-        Line(first if index == 0 else blank, runs, entry.role, entry.is_error) for index, runs in enumerate(wrapped)
+        TextLine(first if index == 0 else blank, runs, entry.role, entry.is_error) for index, runs in enumerate(wrapped)
     ]
 
 
@@ -115,7 +192,7 @@ def wrap_runs(runs: Runs, room: int) -> list[Runs]:
 
 
 def wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
-    """Yield the (start, stop) of each line; only the spaces at which lines were broken are in none of them."""
+    """Yield the (start, stop) of each line, without the spaces at line breaks."""
     start, length = 0, len(text)
     while start < length:
         stop = _end_of_line(text, start, room)
@@ -130,7 +207,7 @@ def wrap(text: str, room: int) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_line(text: str, start: int, room: int) -> int:
-    """Return the stop of the longest line from `start` that fits, of at least one character."""
+    """Return the end of the longest line from `start` that fits, at least one character."""
     piece = text[start : start + room]
     if piece.isascii():
         return start + len(piece)
@@ -159,16 +236,16 @@ def _slice(runs: Runs, start: int, stop: int) -> Runs:
 
 
 def _shortened(runs: Runs, room: int, ending: str) -> Runs:
-    """Return the runs with `ending` behind them, cut so that both fit."""
+    """Return the runs with `ending` appended, cut so that both fit."""
     text = "".join(run.text for run in runs)
     allowed = max(0, room - cell_len(ending))
     if cell_len(text) > allowed:
         runs = _slice(runs, 0, _end_of_line(text, 0, allowed)) if allowed else ()
-    return (*runs, StyledText(ending, Style.DIM))
+    return (*runs, StyledText(ending, TextStyle.DIM))
 
 
 def _error_line(entry: Entry, body: list[Runs], limit: int) -> int:
-    """Return the first line of a folded error that reads like one; 0 for all other entries."""
+    """Return the number of the first line of an error that looks like one; 0 for other entries."""
     if not entry.is_error or len(body) <= limit or entry.role not in (Role.RESULT, Role.TEXT):
         return 0
     for index, runs in enumerate(body):
@@ -178,21 +255,21 @@ def _error_line(entry: Entry, body: list[Runs], limit: int) -> int:
 
 
 def _body(entry: Entry, density: Density) -> Iterator[Runs]:
-    note: Runs = (StyledText(f"({entry.note}) ", Style.NOTE),) if entry.note else ()
+    note: Runs = (StyledText(f"({entry.note}) ", TextStyle.NOTE),) if entry.note else ()
     lines: list[Runs]
     if entry.role is Role.CALL:
         styles = _SIGNS if entry.is_edit else {}
-        lines = [(StyledText(line, styles.get(line[:1], Style.PLAIN)),) for line in entry.text.split("\n")]
-        lines[0] = (StyledText(f"{entry.tool}  ", Style.TOOL), *lines[0])
+        lines = [(StyledText(line, styles.get(line[:1], TextStyle.PLAIN)),) for line in entry.text.split("\n")]
+        lines[0] = (StyledText(f"{entry.tool}  ", TextStyle.TOOL), *lines[0])
     elif entry.role in _MARKDOWN_ROLES:
         lines = read_markdown(entry.text)
     else:
-        style = Style.ERROR if entry.is_error else Style.PLAIN
+        style = TextStyle.ERROR if entry.is_error else TextStyle.PLAIN
         lines = [(StyledText(line, style),) for line in entry.text.rstrip("\n").split("\n")]
         if entry.tool:
-            lines[0] = (StyledText(f"{entry.tool}  ", Style.TOOL), *lines[0])
+            lines[0] = (StyledText(f"{entry.tool}  ", TextStyle.TOOL), *lines[0])
     if density is Density.LINES:
-        # The one line that is shown must not be blank.
+        # A single line must not be blank.
         while len(lines) > 1 and not any(run.text.strip() for run in lines[0]):
             lines.pop(0)
     if note:

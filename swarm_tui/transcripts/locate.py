@@ -1,4 +1,4 @@
-"""Finds the transcript of an agent, and composes a substitute for agents that write none."""
+"""Find an agent's transcript."""
 
 from __future__ import annotations
 
@@ -6,52 +6,59 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from swarm_tui.model.paths import fits_pattern
-from swarm_tui.model.state import TestRecord
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain_lines
+
+
+def fits_pattern(path: str, pattern: str) -> bool:
+    """Return whether a path matches a glob pattern. `*` does not match a slash."""
+    parts, patterns = path.split("/"), pattern.split("/")
+    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
+
 
 TRANSCRIPT_PATTERNS: Final = (
     "events/*/common_transcript/events.jsonl",
     "events/common_transcript/events.jsonl",
     "logs/*_transcript/events.jsonl",
 )
-"""Where transcripts lie in an agent's state folder: mngr's common ones, then the logs that they are made of."""
+"""Patterns of transcripts in an agent's state folder: those of mngr, then the logs that mngr reads."""
 HARVESTED_NAME: Final = "transcript.jsonl"
 SCREEN_NAME: Final = "screen.txt"
-# mngr keeps the logs of its own programs under this name, one of them that of the program that writes transcripts.
+# mngr stores logs of its programs under this name, including the program that writes transcripts.
 _MNGR_LOGS: Final = "logs"
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptSources:
-    """Where the agents of one kind write their transcripts; without any, the files that mngr knows."""
+    """The transcript files of an agent type; by default, those of mngr."""
 
     emitters: tuple[str, ...] = ()
-    """The names under which they write in mngr's events, the likeliest first."""
+    """The names of the emitters in the events of mngr, the most likely first."""
     session_logs: tuple[str, ...] = ()
-    """Patterns of their own logs, the agent's before those of its subagents; whole, where mngr's come late."""
+    """Patterns of the agent's logs, then of its subagents; complete, while those of mngr are delayed."""
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The patterns of all files that may be transcripts."""
+        """The patterns of all transcripts."""
         return (*self.session_logs, *TRANSCRIPT_PATTERNS)
 
     @property
     def has_subagents(self) -> bool:
-        """Whether subagents write logs of their own."""
+        """Whether subagents write separate logs."""
         return len(self.session_logs) > 1
 
 
 def choose_transcript(
     existing: Iterable[str], sources: TranscriptSources = TranscriptSources(), agent_id: str = ""
 ) -> str | None:
-    """Return which of the files in a state folder is the agent's transcript, or None when none of them is one.
+    """Return the agent's transcript among the files of a state folder, or None.
 
-    `existing` are paths relative to the state folder. An own log comes first, above all the one of the session that
-    mngr named after the agent; then what mngr wrote, the files of `emitters` before those of others.
+    `existing` are paths relative to the state folder. The agent's log is preferred, especially that of the session that
+    mngr named after the agent; then the files of mngr, those of `emitters` first.
     """
     paths = list(existing)
     own = [path for path in paths if any(fits_pattern(path, pattern) for pattern in sources.session_logs[:1])]
@@ -63,7 +70,7 @@ def choose_transcript(
 
 
 def subagent_logs(existing: Iterable[str], sources: TranscriptSources, transcript: str) -> list[str]:
-    """Return the logs of the subagents of the session that wrote a transcript."""
+    """Return the logs of the subagents in the session of a transcript."""
     folder = transcript.removesuffix(".jsonl") + "/"
     fitting = (path for path in existing if any(fits_pattern(path, each) for each in sources.session_logs[1:]))
     return sorted(path for path in fitting if path.startswith(folder))
@@ -85,9 +92,9 @@ def _rank(path: str, emitters: Sequence[str]) -> tuple[int, int] | None:
 def find_transcript(
     state_dir: str, agent_folder: Path | None, sources: TranscriptSources = TranscriptSources(), agent_id: str = ""
 ) -> Path | None:
-    """Return the agent's transcript on this machine: the live one, else what was harvested; None without one.
+    """Return the agent's transcript on this machine: the live file, or the pulled one, or None.
 
-    A live one with subagents is the one that the engine keeps, where their words stand between the agent's.
+    For agents with subagents, the live file is the one that the engine writes, which includes the subagents.
     """
     kept = agent_folder / HARVESTED_NAME if agent_folder is not None else None
     has_kept = kept is not None and kept.is_file()
@@ -102,19 +109,19 @@ def find_transcript(
 
 
 def substitute_transcript(record: TestRecord, screen: str) -> bytes:
-    """Return the tries and the screen of an agent without a transcript as records of one."""
+    """Return the tries and the screen of an agent without a transcript as records."""
     lines: list[bytes] = [_step("system", "This agent writes no transcript: these are its tries and its screen.", None)]
     if record.launched_at is not None:
-        lines.append(_step("system", f"launched, attempt {record.attempt or 1}", record.launched_at))
-    for made in record.tries:
-        call = f"try-{made.number}"
-        lines.append(_line({"type": "step", "source": "agent", "timestamp": _iso(made.at), "message": "",
+        lines.append(_step("system", f"launch {record.attempt or 1}", record.launched_at))
+    for each in record.tries:
+        call = f"try-{each.number}"
+        lines.append(_line({"type": "step", "source": "agent", "timestamp": _iso(each.at), "message": "",
                             "tool_calls": [{"tool_call_id": call, "function_name": "pytest",
-                                            "arguments": {"description": f"try {made.number}"}}]}))  # fmt: skip
-        if made.passed is not None:
-            content = f"passed in {made.seconds:.1f} s" if made.passed else made.failure or "failed"
-            result = {"source_call_id": call, "content": content, "extra": {"is_error": not made.passed}}
-            lines.append(_line({"type": "observation", "timestamp": _iso(made.at + made.seconds), "results": [result]}))
+                                            "arguments": {"description": f"try {each.number}"}}]}))  # fmt: skip
+        if each.passed is not None:
+            content = f"passed in {each.seconds:.1f} s" if each.passed else each.failure or "failed"
+            result = {"source_call_id": call, "content": content, "extra": {"is_error": not each.passed}}
+            lines.append(_line({"type": "observation", "timestamp": _iso(each.at + each.seconds), "results": [result]}))
     if record.question:
         lines.append(_step("agent", record.question, record.since))
     lines += [line.encode() + b"\n" for line in plain_lines(screen).rstrip().split("\n")] if screen.strip() else []

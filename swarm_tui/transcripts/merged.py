@@ -1,4 +1,4 @@
-"""Merges the transcripts of many agents into one stream, in the order of time; the same from many is one line."""
+"""Merge the transcripts of many agents into one stream by time; identical text of several agents is one line."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from swarm_tui.transcripts.filters import EntryFilter, entries_of
 from swarm_tui.transcripts.window import ByteSource, RecordSpan, Window, WindowChange
 
 RECORDS_AT_FIRST: Final = 60
-"""The records of each agent, its last ones, with which the stream begins."""
+"""The number of last records of each agent at the start of the stream."""
 ENTRIES_KEPT: Final = 5_000
 REPEATED_WITHIN: Final = 30.0
-"""Seconds within which the same text of several agents is one line."""
+"""The seconds within which the same text of several agents is one line."""
 _VARYING: Final = re.compile(r"\b(?:0x)?[0-9a-f]{6,}\b|\d+|(?<=/)[\w.-]*\d[\w.-]*(?=/)|'[^']*'|\"[^\"]*\"")
 
 
 class TailEntry(NamedTuple):
-    """One entry of one agent; entries are sorted by time."""
+    """An entry of an agent; entries are sorted by time."""
 
     at: float
     agent_number: int
-    """Sorts entries of the same moment, so that their order is always the same."""
+    """The sort key for entries with the same time."""
     number: int
     agent: str
     entry: Entry
 
 
 class MergedEntry(NamedTuple):
-    """A line of the stream: an entry, and all agents that wrote the same at about that time."""
+    """A line of the stream: an entry, and all agents that wrote the same text at about that time."""
 
     first: TailEntry
     agents: tuple[str, ...]
@@ -43,7 +43,7 @@ class MergedEntry(NamedTuple):
 
 
 class MergedTail:
-    """Follows the ends of many transcripts, named by their agents."""
+    """Follows the ends of many transcripts, by agent."""
 
     def __init__(self, sources: Mapping[str, ByteSource], now: float) -> None:
         self._sources: dict[str, ByteSource] = {}
@@ -56,7 +56,7 @@ class MergedTail:
         self.follow(sources, now)
 
     def follow(self, sources: Mapping[str, ByteSource], now: float) -> None:
-        """Follow these transcripts and no others; what was read of those that stay is kept."""
+        """Follow these transcripts and no others; keep the entries of those already followed."""
         gone = {agent for agent, source in self._sources.items() if sources.get(agent) is not source}
         for agent in gone:
             del self._sources[agent]
@@ -72,7 +72,7 @@ class MergedTail:
             self._read_end(agent)
 
     def poll(self, now: float) -> bool:
-        """Read what was appended anywhere; return whether there is something new."""
+        """Read appended records; return whether there are new entries."""
         has_news = False
         for agent, window in self._windows.items():
             match window.poll(now):
@@ -85,7 +85,7 @@ class MergedTail:
         return has_news
 
     def merged(self, entry_filter: EntryFilter | None = None) -> list[MergedEntry]:
-        """Return the lines of the stream, of those entries that match."""
+        """Return the lines of the stream for matching entries."""
         if entry_filter is None or entry_filter.is_everything:
             return merge_repeated(self.entries)
         return merge_repeated([tail_entry for tail_entry in self.entries if entry_filter.matching((tail_entry.entry,))])
@@ -106,7 +106,7 @@ class MergedTail:
 
     def _read_new(self, agent: str) -> bool:
         window = self._windows[agent]
-        # A last line that was read before it was complete is not read twice.
+        # Do not read a last line again that was read before it was complete.
         last = window.containing(self._ends[agent] - 1) if self._ends[agent] else None
         offset = last.end if last is not None else 0
         spans = list(window.spans_after(offset))[-ENTRIES_KEPT:]
@@ -127,7 +127,7 @@ class MergedTail:
 
 
 def merge_repeated(entries: Sequence[TailEntry]) -> list[MergedEntry]:
-    """Return one line, the first, for what several agents wrote within a short time."""
+    """Return lines, with a single one for the same text of several agents within a short time."""
     lines: list[tuple[TailEntry, list[str]]] = []
     open_lines: dict[tuple[Role, str, str], int] = {}
     for tail_entry in entries:
@@ -145,5 +145,5 @@ def merge_repeated(entries: Sequence[TailEntry]) -> list[MergedEntry]:
 
 @lru_cache(maxsize=8192)
 def _comparable_text(text: str) -> str:
-    """Return the text with # for what differs from agent to agent: numbers, hashes, quoted words."""
+    """Return the text with numbers, hashes and quoted words replaced by #."""
     return _VARYING.sub("#", text)

@@ -1,4 +1,4 @@
-"""Pages of a transcript. A position is a record and a line within it, so that moving reads a screenful only."""
+"""Pages of a transcript. A position is a record and a line within it, so that moving reads only one screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from swarm_tui.transcripts.filters import (
     search_after,
     search_before,
 )
-from swarm_tui.transcripts.layout import Density, Line, lay_out
+from swarm_tui.transcripts.layout import Density, TextLine, lay_out
 from swarm_tui.transcripts.window import RecordSpan, Window, WindowChange
 
 LAYOUTS_KEPT: Final = 512
@@ -27,26 +27,26 @@ COUNTED_AT_MOST: Final = 1 << 22
 
 
 class LinePosition(NamedTuple):
-    """A line of the transcript: the offset of its record and its number within it."""
+    """The position of a line: the offset of its record and the line number within it."""
 
     offset: int
     line: int = 0
 
 
 class PageLine(NamedTuple):
-    """A line of the page and where it comes from."""
+    """A line of the page with its position."""
 
     position: LinePosition
-    line: Line
+    line: TextLine
 
 
 class Pager:
-    """Returns the lines of the current page of a transcript, and follows its end until a person moves away."""
+    """The current page of a transcript; follows the end of the file until the user moves away."""
 
     def __init__(self, window: Window, width: int = 80, height: int = 24, *, is_file: bool = False) -> None:
         self.window = window
         self.is_file = is_file
-        """Whether it is a plain file, without times and roles."""
+        """Whether the file is plain text, without times and roles."""
         self.width = width
         self.height = height
         self.density = Density.READABLE
@@ -54,10 +54,10 @@ class Pager:
         self.top = LinePosition(0)
         self.is_following = True
         self.unseen = 0
-        """Records that came while not following."""
+        """The number of new records while not following."""
         self._matches: Matches | None = None
         self._unfolded: dict[int, bool] = {}
-        self._layouts: OrderedDict[tuple[int, int], tuple[Line, ...]] = OrderedDict()
+        self._layouts: OrderedDict[tuple[int, int], tuple[TextLine, ...]] = OrderedDict()
         self._layout_characters = 0
         self._tools: OrderedDict[str, str] = OrderedDict()
         self._last_top: LinePosition | None = None
@@ -68,11 +68,11 @@ class Pager:
 
     @property
     def matches(self) -> Matches | None:
-        """The records that match the filter; None when everything is shown."""
+        """The records that match the filter; None without a filter."""
         return self._matches
 
     def poll(self, now: float) -> WindowChange:
-        """Read what changed in the file, and return that; follow its end."""
+        """Read the changes of the file and return them; follow its end."""
         old_end = self.window.end
         change = self.window.poll(now)
         if change is WindowChange.RESTARTED:
@@ -92,7 +92,7 @@ class Pager:
         return change
 
     def resize(self, width: int, height: int) -> None:
-        """Change the size; the top record stays where it is, and so does the end while it is followed."""
+        """Change the size; keep the top record, or the end while following."""
         if (width, height) == (self.width, self.height):
             return
         if width != self.width:
@@ -101,7 +101,7 @@ class Pager:
         self._keep_in_range()
 
     def set_filter(self, entry_filter: EntryFilter) -> None:
-        """Show only the entries that match; the position stays as near as it can."""
+        """Show only matching entries, at the nearest position."""
         self.entry_filter = entry_filter
         self._clear_layouts()
         self._matches = None if entry_filter.is_everything else Matches(self.window, entry_filter)
@@ -142,7 +142,7 @@ class Pager:
         return page
 
     def scroll(self, count: int) -> int:
-        """Move the page by lines, up when negative; return how far it moved. Moving up stops the following."""
+        """Move the page by lines, up if negative, and return the distance; moving up stops following."""
         if count < 0:
             moved, self.top = self._position_above(self.top, -count)
             if moved:
@@ -166,31 +166,31 @@ class Pager:
         self.is_following = False
 
     def pause(self) -> None:
-        """Stay here while the file grows."""
+        """Stop following the end of the file."""
         self.is_following = False
 
     def go_to(self, offset: int, above: int = 2) -> None:
-        """Show the record at `offset`, some lines below the top; negative, so many of its lines are above."""
+        """Show the record at `offset`, `above` lines below the top; if negative, that many of its lines are above."""
         start = LinePosition(offset)
         _, self.top = self._position_above(start, above) if above >= 0 else self._position_below(start, -above)
         self.is_following = False
         self.top = min(self.top, self._top_of_last_page())
 
     def search(self, entry_filter: EntryFilter, offset: int, is_backwards: bool) -> Iterator[SearchStep]:
-        """Search from the record at `offset`, which itself is left out; pauses at least once a slab."""
+        """Search from the record at `offset`, excluding it; yields at least once per slab."""
         if is_backwards:
             return search_before(self.window, entry_filter, offset)
         span = self.window.after(offset)
         return search_after(self.window, entry_filter, span.end if span is not None else self.window.end)
 
     def percent(self) -> int:
-        """Return how far through the file the top of the page is; 100 when its end is shown."""
+        """Return the position of the top of the page in percent; 100 if the end is shown."""
         if not self.window.end or self.top >= self._top_of_last_page():
             return 100
         return min(99, 100 * self.top.offset // self.window.end)
 
-    def lines_of(self, span: RecordSpan) -> tuple[Line, ...]:
-        """Return the lines of one record as it is shown now."""
+    def lines_of(self, span: RecordSpan) -> tuple[TextLine, ...]:
+        """Return the lines of a record in the current layout."""
         lines = self._layouts.get(span)
         if lines is None:
             is_whole = self._unfolded.get(span.start, False)
@@ -201,7 +201,7 @@ class Pager:
         return lines
 
     def entries_of(self, span: RecordSpan) -> tuple[Entry, ...]:
-        """Return all entries of one record; results have the name of their tool."""
+        """Return all entries of a record; results have the name of their tool."""
         entries = entries_of(span, self.window.read(span))
         for entry in entries:
             if entry.role is Role.CALL and entry.call:
@@ -239,7 +239,7 @@ class Pager:
         if len(self._tools) > CALLS_KEPT:
             self._tools.popitem(last=False)
 
-    def _cache_layout(self, span: RecordSpan, lines: tuple[Line, ...]) -> None:
+    def _cache_layout(self, span: RecordSpan, lines: tuple[TextLine, ...]) -> None:
         self._layouts[span] = lines
         self._layout_characters += _weight(lines)
         while len(self._layouts) > LAYOUTS_KEPT or (
@@ -254,7 +254,7 @@ class Pager:
         self._last_top = None
 
     def _keep_in_range(self) -> None:
-        """Move the position to a line that is shown, after what is shown has changed."""
+        """Move the position to a visible line after a change of the filter or the layout."""
         self._last_top = None
         if self.is_following:
             self.go_to_end()
@@ -275,7 +275,7 @@ class Pager:
         return max(1, self.window.source.pread(length, old_end).count(b"\n")) if length > 0 else 0
 
     def _record_from(self, offset: int) -> RecordSpan | None:
-        """Return the shown record at `offset`, or the first one behind it."""
+        """Return the visible record at `offset`, or the next one."""
         if self._matches is not None:
             return self._matches.after(offset)
         return self.window.after(offset)
@@ -321,7 +321,7 @@ class Pager:
         return self._last_top
 
     def _lines_between(self, start: LinePosition, stop: LinePosition, at_most: int) -> int:
-        """Return how many lines lie between two positions, up to `at_most`; 0 if the second is not the later one."""
+        """Return the number of lines between two positions, up to `at_most`; 0 if the second is not later."""
         if stop <= start:
             return 0
         moved = 0
@@ -330,5 +330,5 @@ class Pager:
         return moved
 
 
-def _weight(lines: tuple[Line, ...]) -> int:
+def _weight(lines: tuple[TextLine, ...]) -> int:
     return sum(len(line.text) for line in lines) + 100 * len(lines)

@@ -1,7 +1,7 @@
-"""A window on a growing file of records: one record a line, found by byte offset, without an index.
+"""A window on a growing file with one record per line, read by byte offset, without an index.
 
-Every step costs what it reads, whatever the size of the file. Blocks are read with `pread`: a mapped
-file that its writer cuts would end this process with SIGBUS.
+The cost of a step does not depend on the size of the file. Blocks are read with `pread`, because truncating a
+memory-mapped file would kill this process with SIGBUS.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ from typing import Final, NamedTuple, Protocol
 BLOCK: Final = 1 << 16
 BLOCKS_KEPT: Final = 8
 CHUNK: Final = 1 << 25
-"""An aligned chunk without a newline ends its record, so that a line without end can be paged through."""
+"""A record ends after an aligned chunk without a newline, so that endless lines can be paged."""
 RECORD_LIMIT: Final = 1 << 16
-"""The most bytes that are read of one record."""
+"""The maximum number of bytes read from a record."""
 SETTLED_AFTER: Final = 1.0
-"""Seconds after which a last line without a newline that has not grown is taken for complete."""
+"""A last line without a newline is complete if unchanged for this many seconds."""
 _SEAL: Final = 48
 
 
 class RecordSpan(NamedTuple):
-    """The bytes of one record: from its first byte to just past its newline."""
+    """The range of a record, including its newline."""
 
     start: int
     end: int
 
 
 class WindowChange(StrEnum):
-    """What happened to the file since the last poll."""
+    """The change of the file since the last poll."""
 
     SAME = "same"
     GREW = "grew"
     RESTARTED = "restarted"
-    """Cut or replaced: offsets from before are not valid any more."""
+    """Truncated or replaced; earlier offsets are invalid."""
     GONE = "gone"
-    """Not there; a file that was open before stays readable."""
+    """Missing; an open file stays readable."""
 
 
 class Status(NamedTuple):
-    """Which file it is, and its size."""
+    """The identity and the size of a file."""
 
     identity: tuple[int, int]
     size: int
 
 
 class ByteSource(Protocol):
-    """Bytes that can be read from any offset and may grow."""
+    """Bytes that can be read from any offset and can grow."""
 
     def status(self) -> Status | None:
-        """Return identity and size, or None when it is not there."""
+        """Return identity and size, or None if it is missing."""
 
     def reopen(self) -> None: ...
 
@@ -64,7 +64,7 @@ class ByteSource(Protocol):
 
 
 class FileSource:
-    """A file on this machine. It may appear later and be replaced; links are not followed, they may lead anywhere."""
+    """A file on this machine, which may appear later or be replaced; symbolic links are not followed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -101,7 +101,7 @@ class FileSource:
 
 
 class MemorySource:
-    """Bytes in memory: a composed transcript, or what a remote host sends."""
+    """Bytes in memory: a composed transcript, or data of a remote host."""
 
     def __init__(self, content: bytes = b"") -> None:
         self.content = bytearray(content)
@@ -111,7 +111,7 @@ class MemorySource:
         self.content += content
 
     def replace(self, content: bytes) -> None:
-        """Replace the content; bytes that only continue the old ones count as growth."""
+        """Replace the content; an extension of the old content counts as growth."""
         if not content.startswith(self.content):
             self._generation += 1
         self.content = bytearray(content)
@@ -120,17 +120,17 @@ class MemorySource:
         return Status((0, self._generation), len(self.content))
 
     def reopen(self) -> None:
-        """Do nothing: memory is always open."""
+        """Do nothing."""
 
     def pread(self, length: int, offset: int) -> bytes:
         return bytes(self.content[offset : offset + length])
 
     def close(self) -> None:
-        """Do nothing: memory needs no closing."""
+        """Do nothing."""
 
 
 class Window:
-    """Finds records by offset in a source that may grow, be cut, or be replaced meanwhile."""
+    """Finds records by offset in a source that may grow, be truncated, or be replaced."""
 
     def __init__(self, source: ByteSource, chunk: int = CHUNK) -> None:
         self.source = source
@@ -144,7 +144,7 @@ class Window:
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
 
     def poll(self, now: float) -> WindowChange:
-        """Return what happened to the file; `now` is the time of any clock that runs forwards."""
+        """Return the change of the file; `now` is the time of a monotonic clock."""
         status = self.source.status()
         if status is None:
             return WindowChange.GONE
@@ -161,19 +161,19 @@ class Window:
         return WindowChange.SAME
 
     def after(self, offset: int) -> RecordSpan | None:
-        """Return the record that starts at `offset`, a boundary of records; None at the end."""
+        """Return the record that starts at a record boundary, or None at the end."""
         if offset >= self.end:
             return None
         return RecordSpan(offset, self._boundary_after(offset))
 
     def before(self, offset: int) -> RecordSpan | None:
-        """Return the record that ends at `offset`, a boundary of records; None at the beginning."""
+        """Return the record that ends at a record boundary, or None at the beginning."""
         if offset <= 0:
             return None
         return RecordSpan(self._boundary_before(offset), offset)
 
     def containing(self, offset: int) -> RecordSpan | None:
-        """Return the record that the byte at `offset` belongs to; None in an empty window."""
+        """Return the record that contains the byte at `offset`, or None if the window is empty."""
         if self.end == 0:
             return None
         offset = max(0, min(offset, self.end - 1))
@@ -181,7 +181,7 @@ class Window:
         return RecordSpan(start, self._boundary_after(start))
 
     def read(self, span: RecordSpan, limit: int = RECORD_LIMIT) -> bytes:
-        """Return the record's bytes without its newline, at most `limit` of them."""
+        """Return up to `limit` bytes of a record, without its newline."""
         parts = []
         offset, stop = span.start, min(span.end, span.start + limit)
         while offset < stop:
@@ -209,12 +209,12 @@ class Window:
             span = self.before(span.start)
 
     def slab_after(self, start: int, size: int) -> RecordSpan:
-        """Return a span of complete records from `start` on, of about that size."""
+        """Return a range of complete records from `start`, of about this size."""
         last = self.containing(start + size)
         return RecordSpan(start, last.end if last is not None else start)
 
     def slab_before(self, end: int, size: int) -> RecordSpan:
-        """Return a span of complete records up to `end`, of about that size."""
+        """Return a range of complete records up to `end`, of about this size."""
         first = self.containing(min(end - 1, max(0, end - size)))
         return RecordSpan(first.start if first is not None else end, end)
 
@@ -236,11 +236,11 @@ class Window:
         self._torn_since = now
         self._seal = self.source.pread(_SEAL, max(0, size - _SEAL))
         whole = size if self._seal[-1:] == b"\n" or size == 0 else self._boundary_before(size)
-        # An incomplete line that was shown already stays on the screen while it grows.
+        # Keep showing an incomplete line while it grows.
         self.end = size if old_end > whole else whole
 
     def _is_same_content(self, size: int) -> bool:
-        """Return whether the bytes at the old end are still the same: else the file was rewritten in place."""
+        """Return whether the bytes at the old end are unchanged; otherwise the file was rewritten in place."""
         if size == self.size:
             return True
         return self.source.pread(len(self._seal), max(0, self.size - _SEAL)) == self._seal
@@ -254,7 +254,7 @@ class Window:
         return min(forced, self.end)
 
     def _boundary_before(self, end: int) -> int:
-        """Return the start of the record that the byte at `end - 1` belongs to."""
+        """Return the start of the record that contains the byte at `end - 1`."""
         high = end - 1
         aligned = high // self._chunk * self._chunk
         found = self._rfind(aligned, high)

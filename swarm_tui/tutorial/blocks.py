@@ -1,4 +1,4 @@
-"""Cuts a tutorial script into blocks: runs of lines between empty ones, each with its title and its section."""
+"""Parse a tutorial script into blocks, which are separated by empty lines and have a title and a section."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 _RULER: Final = re.compile(r"#{4,}|#+\s*([=*_~#-])\1{2,}\s*#*")
 _HEADING: Final = re.compile(r"(#{2,6})\s+(\S.*?)[\s#]*")
 _LONGEST_LONE_HEADING: Final = 60
-# Only what is closed on its line is a quotation here: `"$(cat <<EOF` opens a here-document within an open one.
+# A quotation must be closed on its line: `"$(cat <<EOF` opens a here-document within an open quotation.
 _SHELL_TOKEN: Final = re.compile(
     r"\\."
     r"|'[^']*'"
@@ -25,7 +25,7 @@ _SHELL_TOKEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of lines with at least one command; lines are counted from 1."""
+    """Consecutive lines with at least one command; the first line of the file is 1."""
 
     line: int
     end_line: int
@@ -39,17 +39,17 @@ class Block:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return what a citation must have in common with the block: its lines without indentation and empty lines."""
+        """The lines that a citation must match, without indentation and empty lines."""
         return comparable_lines("\n".join(self.lines))
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Return the lines that are no comments."""
+        """The lines that are not comments."""
         return tuple(line.strip() for line in self.lines if line.strip() and not is_comment(line))
 
 
 def parse_blocks(text: str) -> tuple[Block, ...]:
-    """Return the command blocks of a tutorial; a first block with a shebang and blocks of comments alone are none."""
+    """Return the blocks with commands, without a first block with a shebang."""
     blocks: list[Block] = []
     headings: dict[int, str] = {}
     title_above = ""
@@ -73,7 +73,7 @@ def parse_blocks(text: str) -> tuple[Block, ...]:
 
 
 def parse_unfilled(text: str) -> tuple[Block, ...]:
-    """Return the comments of a tutorial that lack commands; headings and the first lines of the script are left out."""
+    """Return the comments without commands, except headings and the first lines of the script."""
     unfilled: list[Block] = []
     headings: dict[int, str] = {}
     for number, (line, lines) in enumerate(_runs(text_lines(text))):
@@ -91,19 +91,19 @@ def parse_unfilled(text: str) -> tuple[Block, ...]:
 
 
 def _is_title(words: str) -> bool:
-    """Return whether a lone comment looks like a title, and not like a task that lacks commands."""
+    """Return whether a comment without commands looks like a heading, not like a task."""
     is_drawn = not (words[0].isalnum() or words[0] in "`'\"($") or words[-1] in "─━═=-*~"
     is_short = len(words.split()) <= 3 and words[0].isupper() and _is_like_heading(words)
     return is_drawn or words.isupper() or is_short
 
 
 def text_lines(text: str) -> list[str]:
-    """Return the lines of a text, whatever its line ends are; unlike `splitlines` only real line ends count."""
+    """Return the lines of a text with any line ends, but split only at those, unlike `splitlines`."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def comparable_lines(text: str) -> tuple[str, ...]:
-    """Return the lines of a text that count when a citation is compared: without indentation and empty lines."""
+    """Return the lines of a text without indentation and empty lines, to compare citations."""
     return tuple(stripped for line in text_lines(text) if (stripped := line.strip()))
 
 
@@ -112,7 +112,7 @@ def is_comment(line: str) -> bool:
 
 
 def _runs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Return each run of non-empty lines with the number of its first; an empty line in a here-document ends none."""
+    """Return each run of non-empty lines with its first line number; here-documents may contain empty lines."""
     numbers_by_line: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
         numbers_by_line.setdefault(line.strip(), []).append(index)
@@ -131,7 +131,7 @@ def _runs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _end_of_here_documents(lines: list[str], index: int, numbers_by_line: dict[str, list[int]]) -> int:
-    """Return the last line of the here-documents that a line opens; the line itself when it opens none.
+    """Return the last line of the here-documents that a line opens, or the line itself.
 
     One without an end is ignored: else all that follows would be lost.
     """
@@ -159,7 +159,7 @@ def here_document_words(line: str) -> list[tuple[str, bool]]:
 
 @dataclass(frozen=True, slots=True)
 class _Comments:
-    """The headings in some comment lines with their levels, and the words of the other lines."""
+    """The headings in comment lines with their levels, and the text of the other lines."""
 
     headings: tuple[tuple[int, str], ...]
     text: str
@@ -173,7 +173,7 @@ def _leading_comments(lines: list[str]) -> list[str]:
 
 
 def _read_headings(comments: list[str], *, is_alone: bool) -> _Comments:
-    """Return the headings (`## NAME`, the first line of a box of rulers, a short lone comment) and the other words."""
+    """Return the headings (`## NAME`, the first line between rulers, a short lone comment) and the other text."""
     is_box = any(_RULER.fullmatch(comment) for comment in comments)
     headings: list[tuple[int, str]] = []
     words: list[str] = []

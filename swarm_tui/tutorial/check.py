@@ -1,30 +1,101 @@
-"""Compares the blocks of a tutorial with the tests that cite them."""
+"""Compare blocks and tests."""
 
 from __future__ import annotations
 
+import difflib
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from swarm_tui.errors import UsageError
 from swarm_tui.model.text import plain
-from swarm_tui.tutorial.blocks import Block, comparable_lines, parse_blocks
+from swarm_tui.tutorial.blocks import Block, comparable_lines, is_comment, parse_blocks
 from swarm_tui.tutorial.citations import BrokenFile, ShadowedTest, TestFile, TestFunction
-from swarm_tui.tutorial.similarity import SimilarityIndex, line_difference
+
+_LEAST_LIKENESS: Final = 0.6
+# Rare trigrams give few candidates; only these are compared in full.
+_PROBES: Final = 12
+_LONGEST_POSTING: Final = 60
+_COMPARED: Final = 5
+
+
+class SimilarityIndex:
+    """An index of blocks by the trigrams of their text."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = blocks
+        self._trigrams = [trigrams(block.key) for block in blocks]
+        self._postings: dict[str, list[int]] = {}
+        for number, found in enumerate(self._trigrams):
+            for trigram in found:
+                self._postings.setdefault(trigram, []).append(number)
+
+    def most_similar(self, lines: tuple[str, ...], preferred: frozenset[int]) -> tuple[Block, float] | None:
+        """Return the most similar block and its similarity (0 to 1); ties go to the preferred lines."""
+        wanted = trigrams(lines)
+        candidates = self._candidates(wanted)
+        compared = [(likeness(wanted, self._trigrams[number]), number) for number in candidates]
+        if not any(score >= _LEAST_LIKENESS for score, _ in compared):
+            # If all comments were rewritten, the commands still identify the block.
+            commands = trigrams(_commands(lines))
+            compared = [(likeness(commands, trigrams(_commands(self._blocks[n].key))), n) for n in candidates]
+        similar = [(score, number) for score, number in compared if score >= _LEAST_LIKENESS]
+        if not similar:
+            return None
+        score, number = max(similar, key=lambda each: (each[0], self._blocks[each[1]].line in preferred, -each[1]))
+        return self._blocks[number], score
+
+    def _candidates(self, wanted: Iterable[str]) -> list[int]:
+        known = sorted((trigram for trigram in wanted if trigram in self._postings), key=self._rarity)
+        shared: Counter[int] = Counter()
+        for trigram in known[:_PROBES]:
+            shared.update(self._postings[trigram][:_LONGEST_POSTING])
+        return [number for number, _ in shared.most_common(_COMPARED)]
+
+    def _rarity(self, trigram: str) -> tuple[int, str]:
+        return len(self._postings[trigram]), trigram
+
+
+def trigrams(lines: tuple[str, ...]) -> frozenset[str]:
+    text = "\n".join(lines)
+    return frozenset(text[start : start + 3] for start in range(max(len(text) - 2, 1)))
+
+
+def likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of trigrams that two texts have in common, from 0 to 1."""
+    return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
+
+
+def line_difference(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the difference of two texts: `- ` before a removed line, `+ ` before an added one."""
+    difference: list[str] = []
+    for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
+        if tag == "equal":
+            difference += [f"  {line}" for line in before[start:end]]
+        else:
+            difference += [f"- {line}" for line in before[start:end]]
+            difference += [f"+ {line}" for line in after[new_start:new_end]]
+    return tuple(difference)
+
+
+def _commands(lines: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(line for line in lines if not is_comment(line))
 
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedTest:
-    """A test without a block, or with a citation that fits none, and why."""
+    """A test without a block, or with a citation that matches no block, and the reason."""
 
     test: TestFunction
     reason: str
     has_other_blocks: bool = False
-    """Whether another of its citations is in the tutorial."""
+    """Whether another citation of the test matches a block."""
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A test whose block was edited since: what it cites, what the tutorial says now."""
+    """A test whose block has changed: the citation and the current block."""
 
     test: TestFunction
     block: Block
@@ -34,7 +105,7 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class TutorialCheck:
-    """Where a tutorial and its tests differ."""
+    """The differences between a tutorial and its tests."""
 
     blocks: int
     tests: int
@@ -48,13 +119,13 @@ class TutorialCheck:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether every block has a test, every test a block, and every file could be read."""
+        """Whether each block has a test, each test a block, and all files are readable."""
         return not (self.uncited_blocks or self.unmatched_tests or self.broken_files)
 
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """The numbers of the blocks that a test cites, and the citations that fit no block."""
+    """The numbers of the blocks that a test cites, and the citations that match no block."""
 
     found: frozenset[int]
     stale: tuple[tuple[str, ...], ...]
@@ -104,7 +175,7 @@ def _match_citations(test: TestFunction, by_key: dict[tuple[str, ...], list[int]
         cited = {number for reading in citation.readings for number in _cited_numbers(reading, by_key)}
         found |= cited
         if not cited:
-            # The last reading is the one that the author sees.
+            # The last candidate is the text as written in the source.
             stale.append(comparable_lines(citation.readings[-1]))
     return _Match(frozenset(found), tuple(stale))
 
@@ -113,7 +184,7 @@ def _cited_numbers(text: str, by_key: dict[tuple[str, ...], list[int]]) -> list[
     key = comparable_lines(text)
     if key in by_key:
         return by_key[key]
-    # One citation may hold several blocks, with the empty lines between them.
+    # A citation can contain several blocks, separated by empty lines.
     parts = [block.key for block in parse_blocks(text)]
     if len(parts) > 1 and all(part in by_key for part in parts):
         return [number for part in parts for number in by_key[part]]
@@ -121,7 +192,7 @@ def _cited_numbers(text: str, by_key: dict[tuple[str, ...], list[int]]) -> list[
 
 
 def _match_sources(tests: Sequence[TestFunction], by_key: dict[tuple[str, ...], list[int]]) -> list[frozenset[int]]:
-    """Return for each test the blocks whose lines appear in order in its source.
+    """Return the blocks whose lines appear in order in the source of each test.
 
     A block's rarest line leads to the few tests that can hold it.
     """
@@ -171,7 +242,7 @@ def _near_misses(
 
 
 def choose_blocks(blocks: Sequence[Block], names: Sequence[str]) -> tuple[Block, ...]:
-    """Return the blocks with these lines or titles; raise UsageError for a name that fits none."""
+    """Return the blocks with these lines or titles; raise UsageError for an unknown name."""
     chosen = set()
     for name in names:
         fitting = [
@@ -181,14 +252,15 @@ def choose_blocks(blocks: Sequence[Block], names: Sequence[str]) -> tuple[Block,
         ]
         if not fitting:
             raise UsageError(
-                f"no block is {plain(name, 80)!r}", "name it by its line or its title: `blocks` lists them"
+                f"unknown block: {plain(name, 80)!r}",
+                "use a line or a title listed by `swarm-tui tutorial blocks FILE`",
             )
         chosen.update(fitting)
     return tuple(blocks[number] for number in sorted(chosen))
 
 
 def narrow_check(check: TutorialCheck, blocks: Collection[Block]) -> TutorialCheck:
-    """Return the findings of a check about these blocks only."""
+    """Return the results of a check for these blocks only."""
     lines = {block.line for block in blocks}
     near = tuple(miss for miss in check.near_misses if miss.block.line in lines)
     tests = {(miss.test.file, miss.test.name) for miss in near}

@@ -1,4 +1,4 @@
-"""Finds the blocks of a tutorial that each test cites, in the syntax tree of its source; no test is imported."""
+"""Find the blocks that each test cites, from the syntax tree of its source, without importing it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Definition = _Function | ast.ClassDef
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The text of a block as a test cites it: as Python reads the string and, where that differs, as it is written.
+    """The text that a test cites: the value of the string and, if different, the string as written.
 
     A backslash at the end of a line joins two lines for Python, while the author sees the lines of the block.
     """
@@ -35,9 +35,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class TestFunction:
-    """A test with its citations, the reasons why others cannot be read (`refusals`), and its source if wanted."""
+    """A test with its citations, the reasons for unreadable ones (`refusals`), and optionally its source."""
 
-    # pytest would take the class for a test where it is imported.
+    # Otherwise pytest collects this class as a test.
     __test__ = False
 
     file: str
@@ -50,7 +50,7 @@ class TestFunction:
 
 @dataclass(frozen=True, slots=True)
 class ShadowedTest:
-    """A test that never runs, because its name is given to another one further down."""
+    """A test that never runs, because a later test has the same name."""
 
     file: str
     line: int
@@ -60,7 +60,7 @@ class ShadowedTest:
 
 @dataclass(frozen=True, slots=True)
 class BrokenFile:
-    """A file that is no Python, or cannot be read."""
+    """A file that is unreadable or not valid Python."""
 
     file: str
     line: int
@@ -69,7 +69,7 @@ class BrokenFile:
 
 @dataclass(frozen=True, slots=True)
 class TestFile:
-    """The tests of one file."""
+    """The tests of a file."""
 
     __test__ = False
 
@@ -78,10 +78,10 @@ class TestFile:
 
 
 def find_tests(source: bytes, file: str, *, with_source: bool = False) -> TestFile | BrokenFile:
-    """Return the tests of a file as pytest would by default: `test*` functions, also in `Test*` classes."""
+    """Return the tests of a file by pytest's defaults: `test*` functions, including those of `Test*` classes."""
     try:
         with warnings.catch_warnings():
-            # A deprecated escape in a test's string is no problem here.
+            # Ignore warnings about deprecated escapes in strings.
             warnings.simplefilter("ignore")
             tree = ast.parse(source, filename=file)
     except SyntaxError as error:
@@ -96,7 +96,7 @@ def find_tests(source: bytes, file: str, *, with_source: bool = False) -> TestFi
 
 
 class _Finder:
-    """Collects the tests of one file."""
+    """Collects the tests of a file."""
 
     def __init__(self, file: str, lines: Sequence[bytes], *, with_source: bool) -> None:
         self._file = file
@@ -113,7 +113,7 @@ class _Finder:
         last_lines = {node.name: node.lineno for node in body if isinstance(node, _Definition)}
         for node in body:
             if not isinstance(node, _Definition):
-                # Tests may stand below an `if` or a `try`.
+                # Tests can be inside an `if` or a `try`.
                 for inner in _inner_bodies(node):
                     self._visit(inner, prefix)
             elif isinstance(node, ast.ClassDef):
@@ -151,19 +151,19 @@ class _Finder:
         )
 
     def _read_call(self, call: ast.Call) -> Citation | str:
-        """Return what a citing call cites, or why that cannot be read."""
+        """Return the citation of a call, or the reason why it is unreadable."""
         match [*call.args, *(keyword.value for keyword in call.keywords)]:
             case [ast.Constant(value=str()) as literal]:
                 return Citation(call.lineno, self._readings(literal))
             case [ast.JoinedStr()]:
-                return f"line {call.lineno} cites by an f-string: a citation is a plain string"
+                return f"line {call.lineno} cites an f-string; use a plain string"
             case []:
-                return f"line {call.lineno} cites nothing"
+                return f"line {call.lineno} has an empty citation"
             case _:
-                return f"line {call.lineno} cites by an expression: a citation is one plain string"
+                return f"line {call.lineno} cites an expression; use a plain string"
 
     def _read_docstring(self, function: _Function) -> Citation | None:
-        """Return what the "Tutorial block:" part of a test's docstring cites, if there is one."""
+        """Return the citation in the "Tutorial block:" section of a docstring, if any."""
         match function.body:
             case [ast.Expr(value=ast.Constant(value=str(docstring)) as literal), *_]:
                 if DOCSTRING_PART in docstring.lower():
@@ -208,7 +208,7 @@ def _last_name(expression: ast.expr) -> str | None:
 
 
 def _inner_bodies(node: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
-    """Return the lists of statements within a statement."""
+    """Return the statement lists inside a statement."""
     for name in ("body", "orelse", "finalbody"):
         inner = getattr(node, name, None)
         if inner:
@@ -219,7 +219,7 @@ def _inner_bodies(node: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 
 def _citing_calls(function: _Function) -> Iterator[ast.Call]:
-    """Return the calls of `write_tutorial_block` that are statements of a test."""
+    """Return the statements of a test that call `write_tutorial_block`."""
     waiting: list[Sequence[ast.stmt]] = [function.body]
     while waiting:
         for node in waiting.pop(0):
@@ -232,7 +232,7 @@ def _citing_calls(function: _Function) -> Iterator[ast.Call]:
 
 
 def docstring_part(docstring: str) -> str:
-    """Return the "Tutorial block:" part of a docstring, empty when there is none.
+    """Return the "Tutorial block:" section of a docstring, or "".
 
     It ends where the indentation of its first line ends; when it is not indented, at an empty line, or, if it opens
     the docstring, so that cleaning has taken its indentation away, at the next part.

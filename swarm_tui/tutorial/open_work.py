@@ -12,7 +12,7 @@ from swarm_tui.model.text import plain
 from swarm_tui.tutorial.blocks import Block, parse_blocks, parse_unfilled
 from swarm_tui.tutorial.check import NearMiss, TutorialCheck, check_tutorial
 from swarm_tui.tutorial.citations import TestFunction
-from swarm_tui.tutorial.committed import CommittedTutorial
+from swarm_tui.tutorial.read import CommittedTutorial
 
 Action = Literal["fill", "sync"]
 
@@ -24,11 +24,11 @@ _NO_TOOLS: Final = frozenset({"cat", "cd", "echo", "export", "mkdir", "rm", "cp"
 
 @dataclass(frozen=True, slots=True)
 class OpenBlock:
-    """One block with open work for an agent."""
+    """A block with open work for an agent."""
 
     block: Block
     near_misses: tuple[NearMiss, ...] = ()
-    """Tests that cite its text from before it was edited."""
+    """Tests that cite an earlier text of the block."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -36,21 +36,21 @@ class OpenBlock:
 
     @property
     def title(self) -> str:
-        """The block's title, harmless and short."""
+        """The block's title, sanitized and shortened."""
         return plain(self.block.title, _TITLE_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """What a tutorial and its tests still need."""
+    """The open work on a tutorial and its tests."""
 
     items: tuple[OpenBlock, ...]
     removed: tuple[TestFunction, ...] = ()
-    """Tests of blocks that are gone."""
+    """Tests of removed blocks."""
 
 
 def find_open_work(action: Action, tutorial: CommittedTutorial) -> OpenWork:
-    """Return the open work on a tutorial for one kind of action."""
+    """Return the open work on a tutorial for an action."""
     text = tutorial.text or ""
     if action == "fill":
         return OpenWork(tuple(OpenBlock(block) for block in parse_unfilled(text)))
@@ -64,7 +64,7 @@ def find_open_work(action: Action, tutorial: CommittedTutorial) -> OpenWork:
 
 
 def tests_of_removed_blocks(check: TutorialCheck) -> tuple[TestFunction, ...]:
-    """Return the tests with citations only of removed blocks."""
+    """Return the tests that cite only removed blocks."""
     near = {(miss.test.file, miss.test.name) for miss in check.near_misses}
     return tuple(
         each.test
@@ -81,7 +81,7 @@ def batches_of(items: Sequence[OpenBlock], size: int) -> list[tuple[OpenBlock, .
 
 
 def name_of_batch(tutorial: str, batch: Sequence[OpenBlock]) -> str:
-    """Return the name of a batch in its sweep: the file, the first block's line and title, and how many follow."""
+    """Return the name of a batch: the file, the line and title of its first block, and the number of others."""
     more = f" (+{len(batch) - 1})" if len(batch) > 1 else ""
     return f"{tutorial}::{batch[0].block.line} {batch[0].title}{more}"
 
@@ -97,7 +97,7 @@ def items_of_batch(action: Action, work: OpenWork, text: str) -> tuple[OpenBlock
 
 
 def guess_tool(text: str) -> str:
-    """Return the program that a tutorial is most likely about: the one that most of its commands call."""
+    """Return the program that most commands of a tutorial call."""
     counts: Counter[str] = Counter()
     for block in parse_blocks(text):
         words = (
@@ -108,7 +108,7 @@ def guess_tool(text: str) -> str:
 
 
 def file_for(item: OpenBlock, folder: str, taken: Iterable[str]) -> str:
-    """Return a path for the test of a block: a file of its own, so that its commit can be reverted alone."""
+    """Return a path for the test of a block: a separate file, so that its commit can be reverted separately."""
     name = _NOT_IN_NAME.sub("_", item.title.lower()).strip("_")[:50].rstrip("_") or f"block_{item.block.line}"
     known = set(taken)
     start = "" if folder in ("", ".") else f"{folder}/"

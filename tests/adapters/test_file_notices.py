@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.file_notices import FileNotices, is_on_network
+from tests.adapters.descriptors import open_descriptors
 from tests.waiting import eventually
 
 MOUNTS = [
@@ -153,14 +154,14 @@ async def test_where_the_system_gives_no_more_notices_one_has_to_look(tmp_path: 
 async def test_a_hundred_folders_take_one_descriptor_and_no_thread(notices: FileNotices, tmp_path: Path) -> None:
     import threading
 
-    before, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    before, threads = open_descriptors(), threading.active_count()
     calls = Calls()
     files = []
     for number in range(100):
         (tmp_path / str(number)).mkdir()
         files.append(notices.follow(tmp_path / str(number) / "tries", calls.of(str(number))))
     assert all(file.is_noticed for file in files)
-    assert len(os.listdir("/proc/self/fd")) <= before + 2
+    assert open_descriptors() <= before + 2
     assert threading.active_count() == threads
     append(tmp_path / "77/tries")
     await eventually(lambda: calls.counts, "a notice")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import select
+import signal
+import subprocess
+import sys
 import termios
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
-from swarm_tui.adapters.foreground import drop_late_answers
+from swarm_tui.adapters.processes.foreground import drop_late_answers
 from tests.waiting import PATIENCE
 
 
@@ -52,6 +55,26 @@ def test_the_terminal_is_asked_and_left_as_it_was(pair: Pair) -> None:
 def test_a_terminal_that_never_answers_is_not_waited_for_without_end(pair: Pair) -> None:
     os.write(pair.person, b"\x1b[?6c")
     assert not drop_late_answers(pair.program, timeout=0.01)
+
+
+EARLY_SIGNAL = """
+import os, signal, sys
+from collections import UserDict
+from swarm_tui.adapters.processes.foreground import run_in_foreground
+
+class Environment(UserDict):
+    def __iter__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return super().__iter__()
+
+run_in_foreground(["sleep", "1000"], cwd=None, environment=Environment(os.environ))
+"""
+
+
+def test_signal_during_the_start_of_a_program_ends_it() -> None:
+    words = [sys.executable, "-c", EARLY_SIGNAL]
+    ended = subprocess.run(words, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    assert ended.returncode == 128 + signal.SIGTERM
 
 
 def test_what_is_no_terminal_has_nothing_to_answer() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from swarm_tui.adapters.git import (
     Identity,
     RefMoved,
     Repository,
-    bundle_heads,
     checked_branch,
     clone_into,
     create_bundle,
@@ -206,11 +204,10 @@ def test_a_bundle_brings_one_branch_and_nothing_else(
     file = tmp_path / "branch.bundle"
     assert create_bundle(repository, file, base=base, branch="swarm/s/one")
     other = Repository.open(GitProject(tmp_path / "other").root)
-    with pytest.raises(GitError, match="failed with code"):
+    with pytest.raises(GitError, match="did not receive expected object"):
         fetch_bundle(other, file, branch="swarm/s/one", into="refs/swarm/s/one")
     project.git("switch", "--quiet", "main")
     project.git("branch", "-D", "swarm/s/one")
-    assert bundle_heads(repository, file) == {"refs/heads/swarm/s/one": tip}
     assert fetch_bundle(repository, file, branch="swarm/s/one", into="refs/swarm/s/one") == tip
     assert repository.ref("refs/swarm/s/one") == tip
     assert not (project.root / ".git/FETCH_HEAD").exists()
@@ -244,7 +241,7 @@ def test_a_lone_head_is_taken_for_the_branch(project: GitProject, repository: Re
 def test_a_file_that_is_no_bundle_is_one_clear_error(repository: Repository, tmp_path: Path) -> None:
     (tmp_path / "b.bundle").write_bytes(b"\x1b]0;owned\x07" * 10)
     with pytest.raises(AdapterError, match="cannot be read as a bundle") as caught:
-        bundle_heads(repository, tmp_path / "b.bundle")
+        fetch_bundle(repository, tmp_path / "b.bundle", branch="main", into="refs/swarm/x")
     assert "\x1b" not in str(caught.value)
 
 
@@ -317,10 +314,8 @@ def test_a_git_that_is_too_old_is_refused_at_once(
 
 
 def test_a_command_that_hangs_is_ended_with_its_helpers(repository: Repository) -> None:
-    started = time.monotonic()
     with pytest.raises(ProgramTimeout, match="did not end within"):
-        repository.run("-c", "alias.wait=!sleep 60; true", "wait", timeout=0.2)
-    assert time.monotonic() - started < 30
+        repository.run("-c", "alias.wait=!sleep 1000; true", "wait", timeout=0.2)
 
 
 def test_a_repository_of_another_user_is_not_said_to_lack_commits(

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarm_tui.adapters.git import GitError, Identity, Repository
+from swarm_tui.adapters.git.command import KeptProcess
 from swarm_tui.adapters.git.history import DiffReader, read_commits
 from swarm_tui.adapters.git.merging import MergeResult, MergeWay, best_merge_way, read_answer
 from swarm_tui.adapters.git.names import is_inside
 from swarm_tui.adapters.git.objects import ObjectSpace
-from swarm_tui.adapters.git.persistent import KeptProcess
 from swarm_tui.adapters.git.trees import TreeEntry, parse_tree, read_object
 from swarm_tui.adapters.scratch import ScratchFolder
 from tests.git_project import GitProject, file_contents
@@ -116,6 +116,16 @@ def test_what_is_made_is_thrown_away(project: GitProject) -> None:
         folder = space.object_folders[0]
     assert not folder.exists()
     assert file_contents(project.root) == before
+
+
+def test_write_after_close_leaves_no_folder(project: GitProject) -> None:
+    project.commit("base", {"a": "1"})
+    with ObjectSpace(Repository.open(project.root)) as space:
+        folder = space.object_folders[0]
+        space.write("blob", b"made")
+    with pytest.raises(GitError, match="is closed"):
+        space.write("blob", b"made later by a thread")
+    assert not folder.parent.exists()
 
 
 def test_only_what_is_kept_reaches_the_repository(project: GitProject, space: ObjectSpace) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.git.checkouts import clone_into
-from swarm_tui.adapters.git.parts import fill_commands, find_submodules, uses_lfs
-from swarm_tui.engine.copy_source import copy_variables
+from swarm_tui.adapters.git.checkouts import clone_into, fill_commands, find_submodules, uses_lfs
+from swarm_tui.sweep.copies import copy_variables
 from tests.git_project import GitProject, quiet_environment
 
 ALLOW = ("-c", "protocol.file.allow=always")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-from swarm_tui.adapters.process import run_process_blocking
+from swarm_tui.adapters.processes.run import run_process_blocking
 
 
 def test_programs_take_the_signals_that_we_were_started_to_ignore() -> None:
     program = (
         "import os, signal, subprocess, sys\n"
-        "from swarm_tui.adapters.ignored_signals import keep_ignored_signals_to_ourselves\n"
+        "from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves\n"
         "keep_ignored_signals_to_ourselves()\n"
         "for name in ('INT', 'QUIT', 'HUP'):\n"
         "    os.kill(os.getpid(), getattr(signal, 'SIG' + name))\n"

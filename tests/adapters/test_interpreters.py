@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.interpreters import find_interpreter
+from swarm_tui.adapters.python_env import find_interpreter
 from swarm_tui.errors import ProgramMissing
 from tests.programs import make_program
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from swarm_tui.adapters.marked_processes import end_marked_processes, marked_in_proc, marked_in_ps, marked_processes
+from swarm_tui.adapters.processes.ends import end_marked_processes, marked_in_proc, marked_in_ps, marked_processes
 from tests.waiting import until
 
 NAME = "SWARM_LEFTOVER_TEST"

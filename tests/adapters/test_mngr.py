@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.mngr_settings import current_settings, mngr_environment
+from swarm_tui.adapters.processes.environment import scrubbed_environment
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
-from swarm_tui.model.sweep import MngrSettings
+from swarm_tui.model.spec import MngrSettings
 
 
 def stand_in(folder: Path, *, stdout: str = "", stderr: str = "", code: int = 0) -> Mngr:
@@ -106,6 +106,11 @@ async def test_only_unknown_names_mean_no_second_call_and_nobody_at_all_none(tmp
     (tmp_path / "words").unlink()
     assert (await stand_in(tmp_path).stop([])).done == ()
     assert not (tmp_path / "words").exists()
+
+
+async def test_several_unknown_names_of_one_call_are_missing(tmp_path: Path) -> None:
+    stderr = "WARNING: Agent lookup failed for a, b; discovery returned: nothing\nError: Agent not found\n"
+    assert (await stand_in(tmp_path, stderr=stderr, code=1).stop(["b", "a"])).missing == ("b", "a")
 
 
 async def test_a_failure_for_all_is_raised(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ import pytest
 from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_messages import AgentDetails, CreateRequest
 from swarm_tui.errors import AgentExists, UsageError
-from swarm_tui.places.local import LocalPlace
-from swarm_tui.places.place import AgentAddress, AgentStatus, Place
+from swarm_tui.hosts.local import LocalHost
+from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, Host
 from tests.fake_mngr import FakeAgent, FakeMngr
+from tests.hosts.fake_place import FakePlace
 from tests.isolation import IsolatedMngr
-from tests.places.fake_place import FakePlace
 from tests.waiting import eventually
 
 STATES = {"waits": "WAITING", "works": "RUNNING", "ended": "DONE", "stopped": "STOPPED", "other": "REPLACED"}
@@ -31,7 +31,7 @@ class World:
     """A adapter, and the outside ways in which its agents are seen."""
 
     adapter: MngrAdapter
-    place: Place
+    place: Host
     repository: Path
     agent: Path
     trap: Path
@@ -81,7 +81,7 @@ def react_as_scripted(agent: FakeAgent, text: str) -> None:
 
 def real_world(isolated: IsolatedMngr) -> World:
     return World(
-        isolated.adapter, LocalPlace(isolated.settings), isolated.repository, isolated.agent, isolated.root / "trap"
+        isolated.adapter, LocalHost(isolated.settings), isolated.repository, isolated.agent, isolated.root / "trap"
     )
 
 
@@ -104,9 +104,10 @@ async def settle(world: World) -> None:
 
     async def create(name: str) -> None:
         labels = {"kind": "settled", "test": f'tests/a.py::test_{name}[$(touch {world.trap})-"\\`touch {world.trap}`]'}
-        await world.adapter.create(
-            world.request(name, labels=labels, message=TOLD.get(name, f"--hello $(touch {world.trap})"))
-        )
+        await world.adapter.create(world.request(name, labels=labels))
+        # While the shell starts the program it still has the terminal: the Return of a message sent now is lost.
+        await world.until_state(name, "WAITING")
+        await world.adapter.message([name], TOLD.get(name, f"--hello $(touch {world.trap})"))
 
     for pair in (("waits", "works"), ("ended", "stopped"), ("other",)):
         await asyncio.gather(*map(create, pair))

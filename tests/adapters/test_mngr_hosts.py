@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.adapters.mngr_hosts import (
+from swarm_tui.adapters.mngr_settings import (
     MngrHost,
     add_entry,
     check_name,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.own_venv import activation, make_own_venv
+from swarm_tui.adapters.python_env import activation, make_own_venv
 from tests.git_project import file_contents
 
 pytestmark = pytest.mark.slow

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.process import run_process, start_detached
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.run import run_process, start_detached
 from swarm_tui.errors import AdapterError, ProgramMissing, ProgramTimeout
-from swarm_tui.model.secret_names import is_secret_name
-from tests.waiting import eventually
+from swarm_tui.model.masking import is_secret_name
+from tests.waiting import PATIENCE, eventually
 
 
 def is_running(process_id: int) -> bool:
@@ -56,11 +55,9 @@ async def test_nothing_is_evaluated_by_a_shell(tmp_path: Path) -> None:
 @pytest.mark.parametrize("handler", ["", "trap '' TERM;"], ids=["ends on TERM", "ignores TERM"])
 async def test_overtime_ends_the_whole_process_group(tmp_path: Path, handler: str) -> None:
     note = tmp_path / "child"
-    script = f"{handler} sh -c '{handler} echo $$ > {note}; while :; do sleep 0.1; done' & wait; sleep 60"
-    started = time.monotonic()
+    script = f"{handler} sh -c '{handler} echo $$ > {note}; while :; do sleep 0.1; done' & wait; sleep 1000"
     with pytest.raises(ProgramTimeout, match=r"sh -c .* did not end within 0.5 s"):
         await run_process(["sh", "-c", script], timeout=0.5)
-    assert time.monotonic() - started < 10
     # On a busy machine the child was perhaps not begun yet.
     await eventually(lambda: not (told := note.exists() and note.read_text()) or not is_running(int(told)), "its end")
 
@@ -76,16 +73,17 @@ async def test_cancelling_ends_the_program(tmp_path: Path) -> None:
 
 
 async def test_a_grandchild_that_holds_our_pipe_does_not_hold_us(tmp_path: Path) -> None:
-    finished = await run_process(["sh", "-c", f"sleep 30 & echo $! > {tmp_path}/child; echo done"], timeout=10)
+    finished = await run_process(["sh", "-c", f"sleep 1000 & echo $! > {tmp_path}/child; echo done"], timeout=PATIENCE)
     assert finished.text == "done\n"
-    assert finished.seconds < 5
-    os.kill(int((tmp_path / "child").read_text()), 9)
+    grandchild = int((tmp_path / "child").read_text())
+    assert is_running(grandchild), "it was not waited for"
+    os.kill(grandchild, 9)
 
 
 async def test_a_missing_program_says_how_to_get_it() -> None:
     with pytest.raises(ProgramMissing, match="no-such-program is not installed"):
         await run_process(["no-such-program"])
-    with pytest.raises(ProgramMissing, match=r"tmux is not installed: .*install tmux"):
+    with pytest.raises(ProgramMissing, match=r"tmux is not installed .*install tmux"):
         await run_process(["tmux"], environment={"PATH": "/nowhere"})
 
 
@@ -132,7 +130,7 @@ async def test_the_default_environment_is_the_scrubbed_one(monkeypatch: pytest.M
 async def test_a_detached_program_outlives_the_one_that_started_it(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = (
-        "import os; from pathlib import Path; from swarm_tui.adapters.process import start_detached\n"
+        "import os; from pathlib import Path; from swarm_tui.adapters.processes.run import start_detached\n"
         f"print(start_detached(['sh', '-c', 'echo up; read x; sleep 60'], cwd=Path('/'), environment=dict(os.environ),"
         f" log=Path({str(log)!r})))"
     )
@@ -159,7 +157,7 @@ def test_a_detached_program_that_is_missing_is_said_so(tmp_path: Path) -> None:
 async def test_a_forked_copy_runs_one_function_away_from_the_terminal_and_nothing_else(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom swarm_tui.adapters.process import fork_detached\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom swarm_tui.adapters.processes.run import fork_detached\n"
         "def run():\n    print('up', os.getsid(0) == os.getpid(), sys.stdin.read() == '', flush=True)\n    1 / 0\n"
         f"copy = fork_detached(run, log=Path({str(log)!r}))\n"
         "while Path(f'/proc/{copy}').exists(): time.sleep(0.01)\n"
@@ -173,12 +171,12 @@ async def test_a_forked_copy_runs_one_function_away_from_the_terminal_and_nothin
 
 async def test_a_loop_that_closes_while_programs_start_does_not_wait_for_ever() -> None:
     script = (
-        "import asyncio\nfrom swarm_tui.adapters.process import run_process\n"
+        "import asyncio\nfrom swarm_tui.adapters.processes.run import run_process\n"
         "async def main():\n    tasks = [asyncio.create_task(run_process(['sleep', '60'])) for _ in range(5)]\n"
         "    for turns in range(3): await asyncio.sleep(0)\n    print('leaving', len(tasks), flush=True)\n"
         "asyncio.run(main())\n"
     )
-    finished = await run_process([sys.executable, "-c", script], timeout=20)
+    finished = await run_process([sys.executable, "-c", script.replace("60", "1000")], timeout=PATIENCE)
     assert (finished.code, finished.text) == (0, "leaving 5\n")
 
 

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from swarm_tui.adapters.process_ends import SHARE_OF_DESCRIPTORS, ProcessEnds
+from swarm_tui.adapters.processes.ends import SHARE_OF_DESCRIPTORS, ProcessEnds
+from tests.adapters.descriptors import open_descriptors
 from tests.waiting import eventually
 
 
@@ -38,12 +39,12 @@ async def test_the_end_of_a_process_is_told_also_when_it_came_before_it_was_foll
 
 
 async def test_what_is_not_followed_any_more_is_not_told_and_holds_nothing_open() -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     ends = ProcessEnds(lambda: None)
     with grandchild() as one:
         assert ends.follow([one])
         assert ends.follow([])
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert open_descriptors() == before
     ends.close()
 
 

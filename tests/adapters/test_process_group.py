@@ -6,15 +6,14 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.process import run_process_blocking
-from swarm_tui.adapters.process_group import communicate, end_group, signal_group, start_group
+from swarm_tui.adapters.processes.group import communicate, end_group, signal_group, start_group
+from swarm_tui.adapters.processes.run import run_process_blocking
 from swarm_tui.errors import AdapterError, ProgramMissing, ProgramTimeout
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 PARENT = "sh -c 'echo $$ > {0}.new; mv {0}.new {0}; {1} while :; do sleep 0.05; done' & {1} wait; sleep 60"
 
@@ -50,17 +49,15 @@ def test_an_interrupt_ends_the_group_that_is_waited_for(tmp_path: Path) -> None:
         assert main is not None
         threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGUSR1)).start()
         with pytest.raises(KeyboardInterrupt):
-            communicate(process, None, 60)
+            communicate(process, None, PATIENCE)
     finally:
         signal.signal(signal.SIGUSR1, before)
     until(lambda: has_gone(process), "the group to end")
 
 
 def test_a_blocking_run_is_bounded_and_says_so() -> None:
-    started = time.monotonic()
-    with pytest.raises(ProgramTimeout, match=r"`sh -c sleep 60` did not end within 0.2 s"):
-        run_process_blocking(["sh", "-c", "sleep 60"], timeout=0.2)
-    assert time.monotonic() - started < 10
+    with pytest.raises(ProgramTimeout, match=r"`sh -c sleep 1000` did not end within 0.2 s"):
+        run_process_blocking(["sh", "-c", "sleep 1000"], timeout=0.2)
     finished = run_process_blocking(["sh", "-c", "echo out; echo err >&2; exit 3"])
     assert (finished.code, finished.text, finished.error_text) == (3, "out\n", "err\n")
 

@@ -38,7 +38,7 @@ async def test_the_order_is_what_was_named_then_path_then_our_own(tmp_path: Path
 
 async def test_a_mngr_on_path_that_is_too_old_gives_way_to_our_own(tmp_path: Path) -> None:
     make_mngr(tmp_path / "bin" / "mngr", "0.2.2")
-    with pytest.raises(ProgramMissing, match=r"mngr 0.2.2 is at .*; 0.3 is needed: .*doctor --fix"):
+    with pytest.raises(ProgramMissing, match=r"mngr 0.2.2 is at .*; 0.3 is needed .*doctor --fix"):
         await find_mngr(None, surroundings(tmp_path))
     make_mngr(private_mngr(tmp_path))
     assert (await find_mngr(None, surroundings(tmp_path))).origin == "private"
@@ -72,14 +72,25 @@ async def test_without_any_the_sentence_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing) as caught:
         await find_mngr(None, surroundings(tmp_path))
     assert str(caught.value) == (
-        "mngr is not installed: `swarm-tui doctor --fix` puts it into an environment of its own"
+        "mngr is not installed (`swarm-tui doctor --fix` puts it into an environment of its own)"
     )
 
 
 def test_only_versions_that_speak_as_we_do_are_supported() -> None:
     assert [is_supported(version) for version in ("0.3.0", "0.3.17", "0.2.9", "0.30.0", "0.4.0", "")] == [
-        True, True, False, False, False, False,
+        True, True, False, True, True, False,
     ]  # fmt: skip
+
+
+async def test_untested_version_is_used_with_a_warning(tmp_path: Path) -> None:
+    newer = make_mngr(tmp_path / "bin" / "mngr", "0.4.1")
+    for named in (None, str(newer)):
+        found = await find_mngr(named, surroundings(tmp_path))
+        assert (found.path, found.version) == (str(newer), "0.4.1")
+        assert found.warning == "mngr 0.4.1 is untested: swarm-tui was tested with 0.3"
+    make_mngr(private_mngr(tmp_path))
+    tested = await find_mngr(None, surroundings(tmp_path))
+    assert (tested.origin, tested.warning) == ("private", "")
 
 
 def test_the_private_environment_is_where_data_belongs(tmp_path: Path) -> None:

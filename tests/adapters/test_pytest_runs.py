@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.pytest_runs import ARGUMENTS_LIMIT, run_chosen_tests
+from swarm_tui.adapters.pytest import ARGUMENTS_LIMIT, run_chosen_tests
 from tests.git_project import PYTEST_INI
+from tests.waiting import PATIENCE
 
 TESTS = """import pytest
 from where import PLACE
@@ -35,7 +36,7 @@ def copy(tmp_path: Path) -> Path:
 
 async def outcomes(copy: Path, *names: str, folder: str = "") -> dict[str, str]:
     tests = {f"tests/test_it.py::{name}": f"{'' if folder else 'tests/'}test_it.py::{name}" for name in names}
-    run = await run_chosen_tests(sys.executable, copy, tests, folder=folder, timeout=60)
+    run = await run_chosen_tests(sys.executable, copy, tests, folder=folder, timeout=PATIENCE)
     return {test.partition("::")[2]: result for test, result in run.outcomes.items()}
 
 
@@ -69,7 +70,7 @@ async def test_a_copy_that_cannot_be_collected_says_why(copy: Path) -> None:
         sys.executable,
         copy,
         {"tests/test_it.py::test_good": "tests/test_it.py::test_good"},
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert run.outcomes == {}
     assert not run.is_green("tests/test_it.py::test_good")

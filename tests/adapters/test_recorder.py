@@ -17,12 +17,12 @@ import pytest
 
 from swarm_tui.adapters import recorder
 from swarm_tui.adapters.cast_writer import CastWriter
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.run import run_process
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError
-from swarm_tui.report.recordings import read_cast
-from tests.waiting import eventually
+from swarm_tui.report.details import read_recording
+from tests.waiting import PATIENCE, eventually
 
 RECORD = """
 import os, sys
@@ -39,7 +39,7 @@ def start(how: str, cast: Path, *words: str, environment: dict[str, str] | None 
         ["-c", RECORD, how, str(cast), *words],
         dimensions=(12, 70),
         encoding="utf-8",
-        timeout=20,
+        timeout=PATIENCE,
         env=scrubbed_environment(environment or {}),
     )
     child.delaybeforesend = None
@@ -70,7 +70,7 @@ def test_what_a_program_shows_is_recorded_and_its_exit_code_handed_on(tmp_path: 
     header = header_of(cast)
     assert (header["version"], header["width"], header["height"], header["title"]) == (2, 70, 12, "a title")
     assert "".join(events_of(cast)) == "héllo\r\n12 70\r\n"
-    assert read_cast(cast).note == ""
+    assert read_recording(cast).note == ""
 
 
 def test_keys_reach_the_program_and_interrupts_are_its_own(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_recorder_that_is_killed_leaves_a_recording_that_plays(tmp_path: Path)
     child.expect("begun")
     child.kill(9)
     child.close()
-    assert "begun" in read_cast(cast).text
+    assert "begun" in read_recording(cast).text
 
 
 def test_a_character_that_comes_in_halves_stays_whole(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_what_cannot_be_recorded_says_why(tmp_path: Path) -> None:
 
 @pytest.fixture
 async def tmux() -> AsyncIterator[Tmux]:
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
+    folder = Path(tempfile.mkdtemp(prefix="sw"))
     adapter = Tmux(scrubbed_environment({"TMUX_TMPDIR": str(folder), "LANG": "C.UTF-8"}))
     yield adapter
     await adapter.kill_server()
@@ -195,7 +195,7 @@ async def test_an_agents_pane_is_recorded_beside_its_work_until_it_ends(tmux: Tm
     header = header_of(cast)
     assert (header["width"], header["height"]) == (66, 9)
     assert events_of(cast)[0].startswith("before")
-    assert read_cast(cast).note == ""
+    assert read_recording(cast).note == ""
 
 
 async def test_an_agent_without_a_pane_is_not_recorded(tmux: Tmux, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.set_up import read_failure, set_up_script
+from swarm_tui.adapters.pytest import read_failure, set_up_script
 
 
 def run(setup: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -36,8 +36,18 @@ def test_without_a_place_for_what_it_prints_that_is_the_reason(tmp_path: Path) -
     done = run("true", tmp_path, TMPDIR=str(tmp_path / "nowhere"))
     failure = read_failure(done.stderr)
     assert failure is not None
-    assert f"{tmp_path}/nowhere/swarm-set-up-" in str(failure)
-    assert str(failure).endswith(".log cannot be written")
+    assert str(failure).endswith(f"{tmp_path}/nowhere cannot be written")
+
+
+def test_output_goes_to_a_private_file_with_a_random_name(tmp_path: Path) -> None:
+    # The shell's process id is in the names that another user could place a link under.
+    setup = f"ls -l '{tmp_path}'; echo $$; exit 1"
+    listed = run(setup, tmp_path, TMPDIR=str(tmp_path)).stderr
+    (line,) = (line for line in listed.splitlines() if "swarm-set-up-" in line)
+    (shell,) = {line for line in listed.splitlines() if line.isdigit()}
+    assert line.startswith("-rw------- ")
+    assert f"swarm-set-up-{shell}" not in line
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_it_prints_does_no_harm(tmp_path: Path) -> None:

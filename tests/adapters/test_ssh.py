@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.mngr_hosts import check_address
+from swarm_tui.adapters.mngr_settings import check_address
 from swarm_tui.adapters.ssh import SshTarget, connection_error, parse_target, ssh_noticing_loss, target_in_settings
 from swarm_tui.errors import UsageError
 from tests.programs import make_program
@@ -67,7 +67,7 @@ def test_a_machine_with_an_ipv6_address_keeps_its_name_too() -> None:
     target = target_in_settings("box1", SETTINGS.replace("10.0.0.5", "fe80::1"))
     assert (target.address, target.is_found_by_name) == ("box1", True)
     check_address(target.address)
-    with pytest.raises(UsageError, match="IPv6 address, such as fe80::1: give it a name"):
+    with pytest.raises(UsageError, match=r"IPv6 address, such as fe80::1 \(give it a name"):
         check_address(target_in_settings("fe80::1", "hostname fe80::1\n").address)
 
 
@@ -89,7 +89,7 @@ def test_no_word_of_a_machine_is_taken_for_an_option() -> None:
     ("said", "expected"),
     [
         ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", "set up anew"),
-        ("Host key verification failed.", "not known: `swarm-tui hosts add`"),
+        ("Host key verification failed.", "not known (`swarm-tui hosts add`"),
         ("WARNING: UNPROTECTED PRIVATE KEY FILE!\nPermission denied (publickey).", "chmod 600 /k"),
         ("me@box1: Permission denied (publickey).", "accepts no key of yours"),
         ("ssh: Could not resolve hostname box1: Name or service not known", "no machine named box1"),

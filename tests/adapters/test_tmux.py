@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.process import run_process
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.run import run_process
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.errors import AdapterError, NoTmuxServer, UsageError
 from tests.waiting import eventually
@@ -19,7 +19,7 @@ from tests.waiting import eventually
 @pytest.fixture
 async def tmux() -> AsyncIterator[Tmux]:
     # A socket's path must stay under 107 bytes: pytest's own folders are too long.
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
+    folder = Path(tempfile.mkdtemp(prefix="sw"))
     adapter = Tmux(scrubbed_environment({"TMUX_TMPDIR": str(folder), "LANG": "C.UTF-8"}))
     yield adapter
     await adapter.kill_server()
@@ -174,6 +174,18 @@ async def test_a_protected_session_gets_the_deadly_keys_itself_and_keeps_all_oth
         assert not await tmux.is_protected("mngr-a")
     finally:
         await run_process(["tmux", "-L", "o", "kill-server"], environment=tmux.environment)
+
+
+async def test_popups_on_attach_are_removed_and_other_hooks_stay(tmux: Tmux) -> None:
+    for name in ("mngr-a", "mngr-b"):
+        await new_session(tmux, name)
+        # mngr sets both: its welcome to a new user, and the window's size.
+        for slot, command in ((99, 'display-popup -E "read"'), (98, "run-shell true")):
+            await tmux._run("set-hook", "-t", f"={name}:agent", f"client-attached[{slot}]", command)
+    await tmux.remove_attach_popups("mngr-a")
+    hooks = {name: (await tmux._run("show-hooks", "-t", f"={name}:agent")).text for name in ("mngr-a", "mngr-b")}
+    assert hooks["mngr-a"].split() == ["client-attached[98]", "run-shell", "true"]
+    assert "client-attached[99] display-popup" in hooks["mngr-b"]
 
 
 @pytest.mark.parametrize("own", [{}, {"status": "off", "status-left": "it's #[bold]mine "}])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.pytest import PytestAdapter
-from swarm_tui.adapters.pytest_runs import TestRun, run_chosen_tests
-from swarm_tui.errors import AdapterError
+from swarm_tui.adapters.pytest import PytestAdapter, TestRun, run_chosen_tests
+from swarm_tui.errors import AdapterError, UsageError
 from tests.git_project import PYTEST_INI
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def make_copy(root: Path, addopts: str = "", conftest: str = "") -> Path:
 async def run(copy: Path, *names: str, options: tuple[str, ...] = ()) -> TestRun:
     tests = {name: f"test_it.py::test_{name}" for name in names}
     made = await run_chosen_tests(
-        sys.executable, copy, {test: test for test in tests.values()}, options=options, timeout=120
+        sys.executable, copy, {test: test for test in tests.values()}, options=options, timeout=PATIENCE
     )
     named = {test: name for name, test in tests.items()}
     return TestRun({named[test]: result for test, result in made.outcomes.items()}, made.complaint, made.is_complete)
@@ -99,6 +99,56 @@ async def test_an_internal_error_is_no_collection(tmp_path: Path) -> None:
         await PytestAdapter(sys.executable, copy).collect([])
 
 
+@pytest.mark.parametrize("code", [2, 3, 4, 77])
+async def test_complete_collection_counts_whatever_the_exit_code(tmp_path: Path, code: int) -> None:
+    conftest = f"def pytest_sessionfinish(session): session.exitstatus = {code}\n"
+    copy = make_copy(tmp_path / "copy", conftest=conftest)
+    assert len((await PytestAdapter(sys.executable, copy).collect([])).tests) == 8
+
+
+async def test_collection_goes_on_after_an_import_error_despite_x(tmp_path: Path) -> None:
+    copy = make_copy(tmp_path / "copy", "-x")
+    (copy / "test_a.py").write_text("import no_such_module\n")
+    collected = await PytestAdapter(sys.executable, copy).collect([])
+    assert ([error.test for error in collected.errors], len(collected.tests)) == (["test_a.py"], 8)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [("import os; os._exit(3)", "exit code 3"), ("import sys; sys.exit(3)", "SystemExit: 3")],
+)
+async def test_file_that_ends_pytest_at_import_is_named(tmp_path: Path, content: str, why: str) -> None:
+    copy = make_copy(tmp_path / "copy")
+    (copy / "test_a.py").write_text(content)
+    with pytest.raises(AdapterError) as caught:
+        await PytestAdapter(sys.executable, copy).collect([])
+    assert caught.value.message == f"importing test_a.py stops pytest ({why})"
+    assert "--ignore=test_a.py" in caught.value.hint
+
+
+async def test_first_cause_of_an_early_internal_error_is_quoted(tmp_path: Path) -> None:
+    conftest = """def pytest_configure():
+    try:
+        raise KeyError("first cause")
+    except KeyError:
+        raise RuntimeError("what follows")
+"""
+    with pytest.raises(AdapterError, match=r"internal error, KeyError: 'first cause'"):
+        await PytestAdapter(sys.executable, make_copy(tmp_path / "copy", conftest=conftest)).collect([])
+
+
+async def test_first_usage_error_of_pytest_is_quoted(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unrecognized arguments: --no-such-option"):
+        await PytestAdapter(sys.executable, make_copy(tmp_path / "copy", "--no-such-option")).collect([])
+
+
+async def test_conftest_that_changes_the_folder_leaves_paths_right(tmp_path: Path) -> None:
+    conftest = "import os, sys\nos.chdir('/')\nsys.path.insert(0, 'library')\n"
+    collected = await PytestAdapter(sys.executable, make_copy(tmp_path / "copy", conftest=conftest)).collect([])
+    assert len(collected.tests) == 8
+    assert str(tmp_path / "copy/library") in collected.path
+
+
 async def test_collecting_writes_nothing_that_the_project_writes_at_the_end_of_a_run(tmp_path: Path) -> None:
     reports = "--junitxml=report.xml --log-file=run.log"
     copy = make_copy(tmp_path / "copy", f"{reports}\nlog_file = settings.log")
@@ -124,7 +174,7 @@ async def test_a_single_run_leaves_out_the_files_that_are_named_for_all_runs(tmp
         copy,
         {"test_it.py::test_good": "test_it.py::test_good"},
         options=collected.single_run,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert made.outcomes == {"test_it.py::test_good": "passed"}
 
@@ -145,3 +195,65 @@ def pytest_pycollect_makeitem(collector, name):
     collected = await PytestAdapter(sys.executable, copy).collect([])
     assert {f"test_it.py::test_{name}" for name in ALL} <= {found.test for found in collected.tests}
     assert (await run(copy, *ALL)).outcomes == TRUTH
+
+
+# As SQLAlchemy's plugin does: for each database a class is made whose tests replace those of the original one.
+DATABASES = """import os, pytest
+
+
+def pytest_collection_modifyitems(items):
+    os.chdir("/")
+    made = []
+    for item in items:
+        for database in ("sqlite+one", "sqlite[two]"):
+            module = item.getparent(pytest.Module)
+            name = item.cls.__name__ + "_" + database
+            setattr(module.obj, name, type(name, (item.cls,), {"database": database}))
+            made += pytest.Class.from_parent(module, name=name).collect()
+    items[:] = {test.nodeid: test for test in made}.values()
+"""
+BACKENDS = """import pytest
+class TestQuery:
+    @pytest.mark.parametrize("x", ["a::b", "c"])
+    def test_select(self, x): assert self.database == "sqlite+one"
+    def test_selector(self): pass
+"""
+
+
+async def test_tests_that_a_plugin_makes_are_selected_by_their_ids(tmp_path: Path) -> None:
+    copy = make_copy(tmp_path / "copy", conftest=DATABASES)
+    (copy / "test_it.py").write_text(BACKENDS)
+    collected = await PytestAdapter(sys.executable, copy).collect([])
+    assert collected.single_run == ("-o", "swarm_select=true")
+    tests = [found.test for found in collected.tests]
+    assert len(tests) == 6
+    one, two = (f"test_it.py::TestQuery_{name}::test_select[c]" for name in ("sqlite+one", "sqlite[two]"))
+    options = collected.single_run
+    made = await run_chosen_tests(sys.executable, copy, {one: one}, options=options, timeout=PATIENCE)
+    assert (made.outcomes, made.is_complete) == ({one: "passed"}, True)
+    made = await run_chosen_tests(
+        sys.executable, copy, {test: test for test in tests}, options=options, timeout=PATIENCE
+    )
+    assert sorted(made.outcomes) == sorted(tests)
+    assert (made.outcomes[one], made.outcomes[two]) == ("passed", "failed")
+
+
+async def test_whole_file_beside_a_selected_test_is_run_whole(tmp_path: Path) -> None:
+    copy = make_copy(tmp_path / "copy")
+    (copy / "test_other.py").write_text("def test_a(): pass\ndef test_b(): pass\n")
+    words = ("-o", "swarm_select=true", "test_other.py", "test_it.py::test_good")
+    collected = await PytestAdapter(sys.executable, copy).collect(words)
+    tests = [found.test for found in collected.tests]
+    assert tests == ["test_other.py::test_a", "test_other.py::test_b", "test_it.py::test_good"]
+
+
+async def test_selected_test_that_does_not_exist_is_not_reported(tmp_path: Path) -> None:
+    test = "test_it.py::test_nowhere"
+    made = await run_chosen_tests(
+        sys.executable,
+        make_copy(tmp_path / "copy"),
+        {test: test},
+        options=("-o", "swarm_select=true"),
+        timeout=PATIENCE,
+    )
+    assert made.outcomes == {}

@@ -1,1 +1,1 @@
-"""Tests of the agents: what they are asked, what they hand in, the offline agent, the integrator."""
+"""Tests of agents: their prompts, their submitted work, the offline agent and the integrator."""

@@ -1,4 +1,4 @@
-"""How often the same call is made while nothing new is done."""
+"""Counting identical calls of an agent that makes no progress."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.agents.call_repeats import CALLS_KEPT, CallRepeats
+from swarm_tui.agents.summary import CALLS_KEPT, CallRepeats
 
 
 def counted(*commands: str) -> tuple[str, int]:
@@ -17,20 +17,20 @@ def counted(*commands: str) -> tuple[str, int]:
     return repeats.call, repeats.times
 
 
-def test_the_same_call_is_counted_whatever_its_description() -> None:
+def test_identical_calls_with_other_descriptions_are_counted() -> None:
     assert counted(*["ls"] * 5) == ("Bash ls", 5)
 
 
-def test_work_between_two_runs_of_a_test_is_no_loop() -> None:
+def test_edits_between_test_runs_reset_the_count() -> None:
     commands = [command for number in range(10) for command in (f"sed -i s/{number}/x/ a.py", "pytest a.py")]
     assert counted(*commands)[1] == 1
 
 
-def test_two_calls_in_turn_are_a_loop() -> None:
+def test_two_alternating_calls_are_a_loop() -> None:
     assert counted(*["cat a", "cat b"] * 6)[1] >= 5
 
 
-def test_only_so_many_calls_are_kept() -> None:
+def test_number_of_stored_calls_is_limited() -> None:
     repeats = CallRepeats()
     for number in range(3 * CALLS_KEPT):
         repeats.add("Read", {"file_path": str(number)})
@@ -46,9 +46,9 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_any_call_is_counted(tool: Any, given_to_it: Any) -> None:
+def test_any_json_call_is_counted(tool: Any, arguments: Any) -> None:
     repeats = CallRepeats()
     for _ in range(3):
-        repeats.add(tool, given_to_it)
+        repeats.add(tool, arguments)
     assert repeats.times == 3
     assert "\n" not in repeats.call

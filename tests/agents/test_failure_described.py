@@ -1,4 +1,4 @@
-"""What the live plugin says of errors: what was raised first, where in the project, and what the test looked at."""
+"""Failure descriptions of the live plugin: the original error, its place, and the calls that the test checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.agents.shipped import live_folder
+from swarm_tui.agents.packaged import live_folder
 
 PROGRAM = """\
 class Missing(Exception):
@@ -113,7 +113,7 @@ def describe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return described
 
 
-def test_an_error_is_where_the_program_raised_it(describe: Any) -> None:
+def test_error_has_place_where_it_was_raised(describe: Any) -> None:
     (error,) = describe("find", "alice")["errors"]
     assert error["message"] == "user alice not found"
     assert (error["file"], error["function"], error["statement"]) == ("program.py", "find", "raise Missing(name)")
@@ -122,44 +122,44 @@ def test_an_error_is_where_the_program_raised_it(describe: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["from_cause", "in_handler"])
-def test_a_wrapper_is_taken_off(describe: Any, name: str) -> None:
+def test_wrapping_error_is_removed(describe: Any, name: str) -> None:
     said = describe(name, "alice")
     assert [error["function"] for error in said["errors"]] == ["find"]
     assert said["wrappers"] == ["RuntimeError"]
 
 
 @pytest.mark.parametrize(("name", "function"), [("hidden", "hidden"), ("instead", "fallback")])
-def test_an_error_that_replaces_another_counts_itself(describe: Any, name: str, function: str) -> None:
+def test_replacing_error_is_described_itself(describe: Any, name: str, function: str) -> None:
     said = describe(name, "alice")
     assert [error["function"] for error in said["errors"]] == [function]
     assert said["wrappers"] == []
 
 
-def test_a_group_is_what_is_in_it(describe: Any) -> None:
+def test_exception_group_is_described_by_its_members(describe: Any) -> None:
     assert [error["type"] for error in describe("both")["errors"]] == ["OSError", "KeyError"]
 
 
-def test_a_recursion_is_the_same_wherever_it_ends(describe: Any) -> None:
+def test_recursion_has_same_place_at_any_depth(describe: Any) -> None:
     places = {describe(name, 0)["errors"][0]["function"] for name in ("up", "down")}
     assert len(places) == 1
 
 
 @pytest.mark.parametrize("name", ["test_asserts", "test_helped"])
-def test_an_assertion_looks_at_the_calls_that_made_its_values(describe: Any, name: str) -> None:
+def test_assertion_names_calls_that_created_its_values(describe: Any, name: str) -> None:
     (error,) = describe(name)["errors"]
     assert error["is_test"]
     assert error["subjects"] == ["total"]
     assert error["place"] == f"tests/test_it.py::{name}"
 
 
-def test_what_was_printed_is_about_what_was_called(describe: Any) -> None:
+def test_captured_output_names_the_last_call(describe: Any) -> None:
     class Captured:
         readouterr = "3"
 
     assert describe("test_shown", Captured())["errors"][0]["subjects"] == ["total"]
 
 
-def test_a_request_is_known_by_the_beginning_of_its_address(describe: Any) -> None:
+def test_request_is_named_by_start_of_path(describe: Any) -> None:
     class Client:
         status_code = 500
 

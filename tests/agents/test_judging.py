@@ -1,22 +1,23 @@
-"""From what an agent handed in to its result: first that fits, and nothing believed that can be checked."""
+"""Results of submitted work: the first matching rule decides, and claims are checked."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
-from swarm_tui.agents.judging import CommitSummary, End, Evidence, judge
-from swarm_tui.model.outcome import Outcome
-from swarm_tui.model.state import Try
-from swarm_tui.model.states import Result
+from swarm_tui.agents.judging import GONE, AgentEnd, CommitSummary, Evidence, JudgedResult, OwnRuns, judge, judge_claim
+from swarm_tui.journal.record import Try
+from swarm_tui.model.report import AgentReport, ClaimCheck
+from swarm_tui.model.results import Result
 
 IMPL = CommitSummary("1" * 40, "[FIX_IMPL] Keep the exit code")
 TEST = CommitSummary("2" * 40, "[FIX_TEST] Expect it")
 
 
-def outcome(**fields: object) -> Outcome:
-    return Outcome.model_validate({"tests_passing_before": False, "tests_passing_after": True} | fields)
+def outcome(**fields: object) -> AgentReport:
+    return AgentReport.model_validate({"tests_passing_before": False, "tests_passing_after": True} | fields)
 
 
 def change(status: str, summary: str = "") -> dict[str, str]:
@@ -40,30 +41,36 @@ def escalated(kind: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("evidence", "result", "reason"),
     [
-        (Evidence(End.TIMEOUT), Result.FAILED, "time was over"),
-        (Evidence(End.CRASH), Result.FAILED, "process ended"),
-        (Evidence(End.NO_ANSWER), Result.BLOCKED, "no answer"),
-        (Evidence(End.ARCHIVE, problem="its archive is broken: x"), Result.FAILED, "its archive is broken: x"),
-        (Evidence(End.ARCHIVE, outcome(errored=True, summary_markdown="No disk")), Result.FAILED, "No disk"),
-        (Evidence(End.ARCHIVE, outcome()), Result.CLEAN, "pytest's own report of it was not seen"),
-        (Evidence(End.ARCHIVE, outcome(), last_try=GREEN), Result.CLEAN, ""),
-        (Evidence(End.ARCHIVE, outcome(), last_try=GREEN._replace(reruns=2)), Result.CLEAN, "run again (2 times)"),
-        (Evidence(End.ARCHIVE, outcome(), last_try=XFAILED), Result.CLEAN, "as it is expected to: a known bug"),
-        (Evidence(End.ARCHIVE, outcome(), last_try=SKIPPED), Result.SKIPPED, "skipped: no such device"),
+        (Evidence(AgentEnd.TIMEOUT), Result.FAILED, "within the time limit"),
+        (Evidence(AgentEnd.CRASH), Result.FAILED, "process exited"),
+        (Evidence(AgentEnd.NO_ANSWER), Result.BLOCKED, "no answer"),
+        (Evidence(AgentEnd.ARCHIVE, problem="its archive is broken: x"), Result.FAILED, "its archive is broken: x"),
+        (Evidence(AgentEnd.ARCHIVE, outcome(errored=True, summary_markdown="No disk")), Result.FAILED, "No disk"),
+        (Evidence(AgentEnd.ARCHIVE, outcome()), Result.CLEAN, "pytest's own report is missing"),
+        (Evidence(AgentEnd.ARCHIVE, outcome(), last_try=GREEN), Result.CLEAN, ""),
         (
-            Evidence(End.ARCHIVE, outcome(tests_passing_after=False), last_try=SKIPPED),
+            Evidence(AgentEnd.ARCHIVE, outcome(), last_try=GREEN._replace(reruns=2)),
+            Result.CLEAN,
+            "only after reruns (2)",
+        ),
+        (Evidence(AgentEnd.ARCHIVE, outcome(), last_try=XFAILED), Result.CLEAN, "as expected: a known bug"),
+        (Evidence(AgentEnd.ARCHIVE, outcome(), last_try=SKIPPED), Result.SKIPPED, "skipped: no such device"),
+        (
+            Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_after=False), last_try=SKIPPED),
             Result.SKIPPED,
             "skipped: no such device",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL], last_try=SKIPPED),
+            Evidence(
+                AgentEnd.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL], last_try=SKIPPED
+            ),
             Result.UNRESOLVED,
             "was skipped: no such device",
         ),
-        (Evidence(End.ARCHIVE, outcome(), last_try=UNFINISHED), Result.UNRESOLVED, "did not come to its end"),
+        (Evidence(AgentEnd.ARCHIVE, outcome(), last_try=UNFINISHED), Result.UNRESOLVED, "did not finish"),
         (
             Evidence(
-                End.ARCHIVE,
+                AgentEnd.ARCHIVE,
                 outcome(tests_passing_after=None, changes={"FIX_IMPL": change("SUCCEEDED")}),
                 commits=[IMPL],
                 last_try=RED,
@@ -73,7 +80,7 @@ def escalated(kind: str) -> list[dict[str, str]]:
         ),
         (
             Evidence(
-                End.ARCHIVE,
+                AgentEnd.ARCHIVE,
                 outcome(tests_passing_after=False, changes={"FIX_IMPL": change("SUCCEEDED")}),
                 commits=[IMPL],
             ),
@@ -82,25 +89,25 @@ def escalated(kind: str) -> list[dict[str, str]]:
         ),
         (
             Evidence(
-                End.ARCHIVE,
+                AgentEnd.ARCHIVE,
                 outcome(changes={"FIX_IMPL": change("SUCCEEDED")}),
                 commits=[IMPL],
                 last_try=GREEN,
                 foreign_imports=["lib.core"],
             ),
             Result.UNRESOLVED,
-            "ran against lib.core of your checkout",
+            "imported lib.core from your checkout",
         ),
-        (Evidence(End.ARCHIVE, outcome(tests_passing_after=None), last_try=GREEN), Result.CLEAN, ""),
-        (Evidence(End.ARCHIVE, outcome(tests_passing_after=False)), Result.UNRESOLVED, "does not pass"),
+        (Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_after=None), last_try=GREEN), Result.CLEAN, ""),
+        (Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_after=False)), Result.UNRESOLVED, "does not pass"),
         (
-            Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL]),
+            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL]),
             Result.IMPL_FIX,
             "",
         ),
         (
             Evidence(
-                End.ARCHIVE,
+                AgentEnd.ARCHIVE,
                 outcome(changes={"FIX_TEST": change("SUCCEEDED"), "FIX_IMPL": change("FAILED")}),
                 commits=[TEST],
             ),
@@ -108,13 +115,13 @@ def escalated(kind: str) -> list[dict[str, str]]:
             "",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(changes={"FIX_TEST": change("SUCCEEDED")}), commits=[IMPL]),
+            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_TEST": change("SUCCEEDED")}), commits=[IMPL]),
             Result.UNRESOLVED,
             "no commit of that kind",
         ),
         (
             Evidence(
-                End.ARCHIVE,
+                AgentEnd.ARCHIVE,
                 outcome(changes={"FIX_IMPL": change("SUCCEEDED")}),
                 commits_problem="the bundle is damaged",
             ),
@@ -122,28 +129,28 @@ def escalated(kind: str) -> list[dict[str, str]]:
             "the bundle is damaged",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(), last_try=RED),
+            Evidence(AgentEnd.ARCHIVE, outcome(), last_try=RED),
             Result.UNRESOLVED,
             "pytest's last run of it failed: assert 1 == 2",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=False)),
+            Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=False)),
             Result.UNRESOLVED,
             "passed before and fails now",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None)),
+            Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None)),
             Result.UNRESOLVED,
             "the test does not pass",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None), last_try=GREEN),
+            Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None), last_try=GREEN),
             Result.CLEAN,
             "",
         ),
         (
             Evidence(
-                End.ARCHIVE,
+                AgentEnd.ARCHIVE,
                 outcome(tests_passing_before=True, tests_passing_after=None, changes={"FIX_IMPL": change("SUCCEEDED")}),
                 commits=[IMPL],
             ),
@@ -152,7 +159,7 @@ def escalated(kind: str) -> list[dict[str, str]]:
         ),
         (
             Evidence(
-                End.ARCHIVE,
+                AgentEnd.ARCHIVE,
                 outcome(
                     tests_passing_before=True, tests_passing_after=False, changes={"FIX_IMPL": change("SUCCEEDED")}
                 ),
@@ -163,72 +170,85 @@ def escalated(kind: str) -> list[dict[str, str]]:
         ),
         (
             Evidence(
-                End.ARCHIVE,
+                AgentEnd.ARCHIVE,
                 outcome(tests_passing_before=False, tests_passing_after=False),
                 last_try=RED,
             ),
             Result.UNRESOLVED,
             "the test does not pass",
         ),
-        (Evidence(End.ARCHIVE, outcome(), commits=[IMPL]), Result.UNRESOLVED, "1 commits that its outcome does not"),
-        (Evidence(End.ARCHIVE, outcome(escalations=BLOCKER)), Result.BLOCKED, "No network"),
         (
-            Evidence(End.ARCHIVE, outcome(escalations=escalated("HARNESS_DEFECT"), tests_passing_after=False)),
+            Evidence(AgentEnd.ARCHIVE, outcome(), commits=[IMPL]),
+            Result.UNRESOLVED,
+            "1 commits that its report does not",
+        ),
+        (Evidence(AgentEnd.ARCHIVE, outcome(escalations=BLOCKER)), Result.BLOCKED, "No network"),
+        (
+            Evidence(AgentEnd.ARCHIVE, outcome(escalations=escalated("HARNESS_DEFECT"), tests_passing_after=False)),
             Result.BLOCKED,
             "HARNESS_DEFECT it is",
         ),
-        (Evidence(End.ARCHIVE, outcome(escalations=escalated("HARNESS_DEFECT")), last_try=GREEN), Result.CLEAN, ""),
-        (Evidence(End.ARCHIVE, outcome(escalations=escalated("UNCAUGHT_BUG")), last_try=GREEN), Result.CLEAN, ""),
-        (Evidence(End.ARCHIVE, outcome(escalations=escalated("NEXT_WORD")), last_try=GREEN), Result.CLEAN, ""),
         (
-            Evidence(End.ARCHIVE, outcome(escalations=escalated("FIX_DIRECTION_AMBIGUOUS"), tests_passing_after=False)),
+            Evidence(AgentEnd.ARCHIVE, outcome(escalations=escalated("HARNESS_DEFECT")), last_try=GREEN),
+            Result.CLEAN,
+            "",
+        ),
+        (Evidence(AgentEnd.ARCHIVE, outcome(escalations=escalated("UNCAUGHT_BUG")), last_try=GREEN), Result.CLEAN, ""),
+        (Evidence(AgentEnd.ARCHIVE, outcome(escalations=escalated("NEXT_WORD")), last_try=GREEN), Result.CLEAN, ""),
+        (
+            Evidence(
+                AgentEnd.ARCHIVE, outcome(escalations=escalated("FIX_DIRECTION_AMBIGUOUS"), tests_passing_after=False)
+            ),
             Result.UNRESOLVED,
             "FIX_DIRECTION_AMBIGUOUS it is",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(changes={"FIX_DOCS": change("SUCCEEDED")}), last_try=GREEN),
+            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_DOCS": change("SUCCEEDED")}), last_try=GREEN),
             Result.UNRESOLVED,
             "of an unknown kind: FIX_DOCS SUCCEEDED",
         ),
         (
             Evidence(
-                End.ARCHIVE, outcome(escalations=BLOCKER, changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL]
+                AgentEnd.ARCHIVE,
+                outcome(escalations=BLOCKER, changes={"FIX_IMPL": change("SUCCEEDED")}),
+                commits=[IMPL],
             ),
             Result.IMPL_FIX,
             "",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("BLOCKED", "Needs a key")})),
+            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_IMPL": change("BLOCKED", "Needs a key")})),
             Result.BLOCKED,
             "Needs a key",
         ),
         (
-            Evidence(End.ARCHIVE, outcome(changes={"FIX_IMPL": change("FAILED", "Too deep")})),
+            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_IMPL": change("FAILED", "Too deep")})),
             Result.UNRESOLVED,
             "Too deep",
         ),
         (
             Evidence(
-                End.ARCHIVE, outcome(changes={"FIX_IMPL": change("FAILED"), "FIX_TEST": change("FAILED", "Too deep")})
+                AgentEnd.ARCHIVE,
+                outcome(changes={"FIX_IMPL": change("FAILED"), "FIX_TEST": change("FAILED", "Too deep")}),
             ),
             Result.UNRESOLVED,
             "Too deep",
         ),
     ],
 )
-def test_the_first_rule_that_fits_decides(evidence: Evidence, result: Result, reason: str) -> None:
+def test_first_matching_rule_decides(evidence: Evidence, result: Result, reason: str) -> None:
     judgement = judge(evidence)
     assert judgement.result is result
     assert reason in judgement.reason
 
 
-def test_every_combination_has_a_result_and_a_bad_one_has_a_reason() -> None:
+def test_every_combination_has_result_and_reason() -> None:
     statuses = (None, "SUCCEEDED", "FAILED", "BLOCKED")
     truths = (None, True, False)
     for impl, test, before, after, last in itertools.product(statuses, statuses, truths, truths, TRIES):
         changes = {kind: change(status) for kind, status in (("FIX_IMPL", impl), ("FIX_TEST", test)) if status}
         reported = outcome(changes=changes, tests_passing_before=before, tests_passing_after=after)
-        judgement = judge(Evidence(End.ARCHIVE, reported, commits=[IMPL, TEST], last_try=last))
+        judgement = judge(Evidence(AgentEnd.ARCHIVE, reported, commits=[IMPL, TEST], last_try=last))
         is_good = judgement.result in (Result.CLEAN, Result.TEST_FIX, Result.IMPL_FIX)
         assert is_good or judgement.reason
         is_fix = judgement.result in (Result.TEST_FIX, Result.IMPL_FIX)
@@ -238,9 +258,9 @@ def test_every_combination_has_a_result_and_a_bad_one_has_a_reason() -> None:
         assert (judgement.result is Result.SKIPPED) <= (last is SKIPPED)
 
 
-def test_a_reason_is_one_harmless_line() -> None:
+def test_reason_is_one_sanitized_line() -> None:
     said = "\x1b[31mred\x1b[0m\nand more" * 100
-    reason = judge(Evidence(End.ARCHIVE, outcome(errored=True, summary_markdown=said))).reason
+    reason = judge(Evidence(AgentEnd.ARCHIVE, outcome(errored=True, summary_markdown=said))).reason
     assert "\x1b" not in reason
     assert "\n" not in reason
     assert len(reason) <= 300
@@ -250,8 +270,100 @@ def test_a_reason_is_one_harmless_line() -> None:
     ("kind", "result"),
     [("IMPROVE_TEST", Result.TEST_FIX), ("FIX_TEST", Result.TEST_FIX), ("FIX_IMPL", Result.IMPL_FIX)],
 )
-def test_a_weaker_test_never_counts_as_better_and_says_why(kind: str, result: Result) -> None:
+def test_weaker_test_never_counts_as_better(kind: str, result: Result) -> None:
     made = outcome(changes={kind: change("SUCCEEDED")}, tests_passing_after=True)
     commits = [CommitSummary("c" * 40, f"[{kind}] x")]
-    found = judge(Evidence(End.ARCHIVE, made, commits=commits, last_try=GREEN, weaker="skip added"))
+    found = judge(Evidence(AgentEnd.ARCHIVE, made, commits=commits, last_try=GREEN, weaker="skip added"))
     assert (found.result, found.reason) == (result, "its test became weaker: skip added")
+
+
+def test_remarks_about_commits_follow_reason() -> None:
+    left = "the agent left 1 commit on a stash, kept as refs/swarm-held/1/a/b"
+    fixed = outcome(changes={"FIX_IMPL": change("SUCCEEDED")})
+    lost = judge(Evidence(AgentEnd.ARCHIVE, fixed, remarks=[left]))
+    assert lost.result is Result.UNRESOLVED
+    assert lost.reason == f"it reports FIX_IMPL as succeeded, but there is no commit of that kind. {left}"
+    clean = judge(Evidence(AgentEnd.ARCHIVE, outcome(), last_try=GREEN, remarks=[left]))
+    assert (clean.result, clean.reason) == (Result.CLEAN, left)
+    failed = judge(Evidence(AgentEnd.ARCHIVE, problem="x" * 400, remarks=[left]))
+    assert failed.reason.endswith(left)
+
+
+@pytest.mark.parametrize(
+    ("claim", "runs", "result", "verdict", "reason"),
+    [
+        ("impl_fix", OwnRuns(("passed",)), Result.IMPL_FIX, "confirmed", ""),
+        ("clean", OwnRuns(("passed",)), Result.CLEAN, "confirmed", ""),
+        ("clean", OwnRuns(("skipped",), "no device"), Result.SKIPPED, "confirmed", "no device"),
+        ("skipped", OwnRuns(("passed",)), Result.CLEAN, "confirmed", ""),
+        (
+            "clean",
+            OwnRuns(("failed", "passed"), "a.py:1: assert 0"),
+            Result.CLEAN,
+            "flaky",
+            "flaky: passed in 1 of 2 runs on the submitted commit; a.py:1: assert 0",
+        ),
+        (
+            "impl_fix",
+            OwnRuns(("failed",) * 3, "a.py:1: assert 0"),
+            Result.UNRESOLVED,
+            "refuted",
+            "impl fix claimed, but the test fails on the submitted commit: a.py:1: assert 0",
+        ),
+        (
+            "better",
+            OwnRuns(("failed",) * 3, "x", has_uncommitted=True),
+            Result.UNRESOLVED,
+            "refuted",
+            "fails on the submitted commit, which lacks the agent's uncommitted changes: x",
+        ),
+        (
+            "impl_fix",
+            OwnRuns(("skipped",), "not now"),
+            Result.UNRESOLVED,
+            "refuted",
+            "impl fix claimed, but the test is skipped on the submitted commit: not now",
+        ),
+        (
+            "clean",
+            OwnRuns(("missing",), "SyntaxError"),
+            Result.UNRESOLVED,
+            "refuted",
+            "clean claimed, but the test cannot be run on the submitted commit: SyntaxError",
+        ),
+        ("impl_fix", OwnRuns((GONE,), "it is gone"), Result.UNRESOLVED, "refuted", "cannot be run"),
+        ("test_fix", OwnRuns((GONE,), "it is gone"), Result.CLAIMED, "unmeasured", "not measured: it is gone"),
+        (
+            "impl_fix",
+            OwnRuns(("passed",), doubts=("changes conftest.py",)),
+            Result.CLAIMED,
+            "unmeasured",
+            "impl fix; not measured: changes conftest.py",
+        ),
+        (
+            "impl_fix",
+            OwnRuns(impossible="no disk"),
+            Result.CLAIMED,
+            "impossible",
+            "impl fix; swarm-tui cannot run the test: no disk",
+        ),
+    ],
+)
+def test_claim_is_judged_by_own_runs(claim: str, runs: OwnRuns, result: Result, verdict: str, reason: str) -> None:
+    judgement, check = judge_claim(ClaimCheck(claim=claim), runs)
+    assert (judgement.result, check.verdict, check.runs) == (result, verdict, runs.outcomes)
+    assert reason in judgement.reason
+    assert bool(reason) == bool(judgement.reason)
+
+
+def test_verified_claim_keeps_what_is_known_of_the_commits() -> None:
+    claim = ClaimCheck(claim="test_fix", claim_reason="its test became weaker: assertion removed")
+    assert judge_claim(claim, OwnRuns(("passed",)))[0].reason == claim.claim_reason
+    refuted, _ = judge_claim(claim, OwnRuns(("failed",), "x"))
+    assert refuted.reason.endswith(f": x. {claim.claim_reason}")
+
+
+def test_tries_decide_nothing_where_the_test_is_run_afterwards() -> None:
+    evidence = Evidence(AgentEnd.ARCHIVE, outcome(), last_try=RED)
+    assert judge(evidence).result is Result.UNRESOLVED
+    assert judge(replace(evidence, is_verified=True)) == JudgedResult(Result.CLEAN)

@@ -1,4 +1,4 @@
-"""What is special about each kind of agent, as the rest of the program asks for it."""
+"""The properties of each agent type, as other packages use them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 import swarm_tui
-from swarm_tui.agents.claude import hook
-from swarm_tui.agents.claude.observer import DEBUG_PATH
-from swarm_tui.agents.kinds import DEFAULT_AGENT_TYPE, AgentKind, AgentStart, Login, kind_of, kind_of_sweep
-from swarm_tui.agents.shipped import shelf_here
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.agents.packaged import local_package_dir
+from swarm_tui.agents.types import DEFAULT_AGENT_TYPE, AgentStart, AgentType, Login, agent_type_of_sweep, kind_of
+from swarm_tui.agents.types.claude import hook
+from swarm_tui.agents.types.claude.observer import DEBUG_PATH
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 
 ALL = ("offline", "command", "claude", "code-guardian", "codex")
 
 
 def start_of(folder: Path, *arguments: str) -> AgentStart:
-    return AgentStart(arguments, shelf_here(folder), "/state", "/task.json")
+    return AgentStart(arguments, local_package_dir(folder), "/state", "/task.json")
 
 
-def test_claude_runs_our_hook_and_logs_its_requests(tmp_path: Path) -> None:
+def test_claude_arguments_have_hook_and_debug_file(tmp_path: Path) -> None:
     words = kind_of("claude").prepare_command(start_of(tmp_path, "--model", "opus"))
     assert words[:2] == ("--model", "opus")
     assert words[words.index("--debug-file") + 1] == f"/state/{DEBUG_PATH}"
@@ -33,32 +33,30 @@ def test_claude_runs_our_hook_and_logs_its_requests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("permissions", ["allow", "ask", "skip"])
-def test_claude_does_not_ask_whether_it_may_skip_what_the_person_has_chosen_to_skip(
-    tmp_path: Path, permissions: str
-) -> None:
+def test_claude_skips_confirmation_of_skip_permissions(tmp_path: Path, permissions: str) -> None:
     kind = kind_of("claude")
     words = kind.prepare_command(start_of(tmp_path, *kind.permissions[permissions].words))
     settings = json.loads(Path(words[words.index("--settings") + 1]).read_text())
     assert settings["skipDangerousModePermissionPrompt"] is (permissions == "skip")
 
 
-def test_settings_of_a_persons_own_are_left_alone(tmp_path: Path) -> None:
+def test_user_settings_are_unchanged(tmp_path: Path) -> None:
     own = ("--settings", "mine.json", "--debug-file=log")
     assert kind_of("claude").prepare_command(start_of(tmp_path, *own)) == own
 
 
-def test_a_type_that_no_module_names_is_one_of_mngrs() -> None:
+def test_unknown_type_is_left_to_mngr() -> None:
     kind = kind_of("codex")
-    assert type(kind) is AgentKind
+    assert type(kind) is AgentType
     assert (kind.mngr_type, kind.plugin, kind.transcript_sources.emitters) == ("codex", "codex", ("codex",))
     assert kind.has_model
     assert kind.can_integrate
     assert kind.prepare_command(start_of(Path("/folder"), "--fast")) == ("--fast",)
-    assert kind.unknown_facts.startswith("what they cost")
+    assert kind.unknown_facts.startswith("their cost")
     assert not any(kind_of(known).unknown_facts for known in ("claude", "command", "offline", "simulated"))
 
 
-def test_the_offline_agent_is_a_command_that_needs_no_message(tmp_path: Path) -> None:
+def test_offline_agent_is_command_without_message(tmp_path: Path) -> None:
     kind = kind_of("offline")
     assert (kind.agent_type, kind.mngr_type, kind.plugin) == ("offline", "command", "")
     assert kind.message("/p") is None
@@ -68,44 +66,44 @@ def test_the_offline_agent_is_a_command_that_needs_no_message(tmp_path: Path) ->
     assert not kind.can_integrate
 
 
-def test_a_command_has_to_be_given() -> None:
+def test_command_agent_requires_a_command() -> None:
     kind = kind_of("command")
     assert kind.argument_problem(()) == (
-        "--agent command needs the command",
-        "give its words with --agent-argument, one by one",
+        "--agent command requires a command",
+        "give each of its arguments with --agent-argument",
     )
     assert kind.argument_problem(("./agent.sh",)) == ("", "")
     assert not kind.has_model
     assert kind.can_integrate
 
 
-def test_a_simulated_agent_is_an_agent_that_is_not_there() -> None:
+def test_simulated_agent_is_marked_as_simulated() -> None:
     assert kind_of("simulated").is_simulated
     assert [agent_type for agent_type in ALL if kind_of(agent_type).is_simulated] == []
 
 
 @pytest.mark.parametrize("agent_type", ALL)
-def test_a_message_is_shorter_than_a_terminal_line_may_be(agent_type: str) -> None:
+def test_message_is_shorter_than_terminal_line_limit(agent_type: str) -> None:
     assert len(kind_of(agent_type).message("/" + "x" * 1000) or "") < 4095
 
 
-def test_claude_run_by_root_skips_permissions_only_in_a_sandbox() -> None:
+def test_claude_as_root_sets_sandbox_for_skip() -> None:
     claude = kind_of("claude")
     assert claude.variables(claude.permissions["skip"].words, is_root=True) == {"IS_SANDBOX": "1"}
     assert claude.variables(claude.permissions["skip"].words, is_root=False) == {}
     assert claude.variables(claude.permissions["ask"].words, is_root=True) == {}
 
 
-def test_permissions_are_chosen_by_the_person() -> None:
+def test_explicit_permission_flags_take_precedence() -> None:
     claude = kind_of("claude")
     assert claude.permission("ask", ()).words == ("--permission-mode", "default")
     assert "--allowedTools" in claude.permission("allow", ("--model", "opus")).words
     own = claude.permission("allow", ("--permission-mode=plan", "--model", "opus"))
-    assert (own.words, own.sentence) == ((), "do what --permission-mode=plan lets them")
+    assert (own.words, own.sentence) == ((), "do what --permission-mode=plan allows")
     assert kind_of("codex").permission("allow", ()).words == ()
 
 
-def test_what_claude_needs_of_an_environment_is_passed_and_nothing_else() -> None:
+def test_only_needed_variables_are_passed_to_claude() -> None:
     environment = {"ANTHROPIC_API_KEY": "k", "HTTPS_PROXY": "p", "GITHUB_TOKEN": "t", "CLAUDE_CODE_SSE_PORT": "1"}
     assert kind_of("claude").needed_variables(environment) == ("ANTHROPIC_API_KEY", "HTTPS_PROXY")
     assert kind_of("offline").needed_variables(environment) == ()
@@ -128,17 +126,17 @@ def test_what_claude_needs_of_an_environment_is_passed_and_nothing_else() -> Non
         ("[" * 100_000, {}, Login(None)),
     ],
 )
-def test_claude_says_whether_it_is_logged_in(output: str, environment: dict[str, str], login: Login) -> None:
+def test_login_is_read_from_claude_status(output: str, environment: dict[str, str], login: Login) -> None:
     assert kind_of("claude").read_login(1, output, environment) == login
 
 
-def test_types_that_run_claude_are_claude() -> None:
+def test_types_that_run_claude_are_claude_type() -> None:
     kind = kind_of("code-guardian")
     assert (kind.mngr_type, kind.plugin, kind.program, kind.process) == ("code-guardian", "claude", "claude", "claude")
     assert kind.transcript_sources == kind_of(DEFAULT_AGENT_TYPE).transcript_sources
 
 
-def test_a_type_of_mngrs_settings_is_of_the_kind_of_its_parent() -> None:
+def test_derived_type_has_type_of_its_parent() -> None:
     kind = kind_of("my-claude", "claude")
     assert (kind.agent_type, kind.mngr_type, kind.program) == ("my-claude", "my-claude", "claude")
     assert kind.transcript_sources.emitters == ("claude",)
@@ -146,8 +144,8 @@ def test_a_type_of_mngrs_settings_is_of_the_kind_of_its_parent() -> None:
     spec = SweepSpec(
         sweep="s", repository="/r", base="b", created_at=0, mngr=settings, agent_type="my-claude", parent_type="claude"
     )
-    assert kind_of_sweep(spec) == kind
-    assert type(kind_of("my-script", "command")) is AgentKind
+    assert agent_type_of_sweep(spec) == kind
+    assert type(kind_of("my-script", "command")) is AgentType
     assert kind_of("my-agent", "codex").plugin == "my-agent"
     assert kind_of("claude", "command").program == "claude"
 
@@ -167,7 +165,7 @@ def test_a_type_of_mngrs_settings_is_of_the_kind_of_its_parent() -> None:
         ("GITHUB_TOKEN", False),
     ],
 )
-def test_claude_needs_its_own_variables_and_no_other_secrets(name: str, is_needed: bool) -> None:
+def test_claude_gets_no_unrelated_secrets(name: str, is_needed: bool) -> None:
     claude = kind_of("claude")
     is_matched = any(fnmatchcase(name, pattern) for pattern in claude.environment_patterns)
     assert (is_matched and name not in claude.withheld_environment) is is_needed
@@ -184,12 +182,12 @@ def test_claude_needs_its_own_variables_and_no_other_secrets(name: str, is_neede
         ("  Read 40 lines", False),
     ],
 )
-def test_dialogs_of_claude_are_seen_on_its_screen(line: str, is_dialog: bool) -> None:
+def test_claude_dialogs_are_recognized_on_screen(line: str, is_dialog: bool) -> None:
     claude = kind_of("claude")
     assert any(re.search(sign, line) for sign in claude.dialog_signs) is is_dialog
 
 
-def test_no_other_module_asks_for_a_type_of_agent() -> None:
+def test_only_type_modules_name_agent_types() -> None:
     package = Path(swarm_tui.__file__).parent
     asking = [
         f"{path.relative_to(package)}:{node.lineno}"

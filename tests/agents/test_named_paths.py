@@ -1,4 +1,4 @@
-"""Node ids with a path in them are named as in the checkout, wherever their tests are run."""
+"""Node ids that contain paths have the same name in every copy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def places(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.parametrize(("name", "is_moved"), NAMES)
-def test_a_path_of_the_checkout_is_the_copys_here_and_comes_back(name: str, is_moved: bool) -> None:
+def test_checkout_path_is_translated_to_copy_and_back(name: str, is_moved: bool) -> None:
     there = name.format(CHECKOUT, CHECKOUT)
     here = name.format(COPY, COPY) if is_moved else there
     assert as_here(there) == here
@@ -37,20 +37,20 @@ def test_a_path_of_the_checkout_is_the_copys_here_and_comes_back(name: str, is_m
     assert as_there(here) == as_there(there) == there
 
 
-def test_a_copy_within_the_checkout_is_no_other_place(places: pytest.MonkeyPatch) -> None:
+def test_copy_inside_checkout_is_not_translated(places: pytest.MonkeyPatch) -> None:
     places.setenv("SWARM_COPY", f"{CHECKOUT}/.copies/1")
     here = f"test_a.py::test_x[{CHECKOUT}/.copies/1/a.txt]"
     assert as_here(here) == as_here(f"test_a.py::test_x[{CHECKOUT}/a.txt]") == here
     assert as_there(here) == f"test_a.py::test_x[{CHECKOUT}/a.txt]"
 
 
-def test_paths_stand_in_ids_as_pytest_writes_them(places: pytest.MonkeyPatch) -> None:
+def test_escaped_paths_in_ids_are_translated(places: pytest.MonkeyPatch) -> None:
     places.setenv("SWARM_NAMED_IN", "/home/ada/pröject")
     assert as_here("test_a.py::test_x[/home/ada/pr\\xf6ject/a.txt]") == f"test_a.py::test_x[{COPY}/a.txt]"
     assert as_there(f"test_a.py::test_x[{COPY}/a.txt]") == "test_a.py::test_x[/home/ada/pr\\xf6ject/a.txt]"
 
 
-def test_what_is_short_in_the_checkout_is_a_name_here_too(places: pytest.MonkeyPatch) -> None:
+def test_short_checkout_path_is_a_name_in_copy(places: pytest.MonkeyPatch) -> None:
     places.setenv("SWARM_COPY", "/copies/" + "x" * 90)
     copy = "/copies/" + "x" * 90
     assert short_name(f"{copy}/a.txt") == f"{copy}/a.txt"
@@ -58,7 +58,7 @@ def test_what_is_short_in_the_checkout_is_a_name_here_too(places: pytest.MonkeyP
     assert [short_name(value) for value in ("x" * 101, f"{CHECKOUT}/a.txt", 3, None)] == [None] * 4
 
 
-def test_elsewhere_nothing_changes(places: pytest.MonkeyPatch) -> None:
+def test_ids_are_unchanged_outside_of_copies(places: pytest.MonkeyPatch) -> None:
     places.delenv("SWARM_NAMED_IN")
     assert as_here(f"test_a.py::test_x[{CHECKOUT}]") == f"test_a.py::test_x[{CHECKOUT}]"
     assert as_there(f"test_a.py::test_x[{COPY}]") == f"test_a.py::test_x[{COPY}]"

@@ -1,4 +1,4 @@
-"""The offline agent plays on a real checkout with real git and pytest, and says what it really found."""
+"""The offline agent in a real checkout, with real git and pytest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.agents.shipped import live_folder, shelf_here, write_offline_program
-from swarm_tui.agents.task import Task
-from tests.engine.endings import FILE, make_endings
+from swarm_tui.agents.contract import ARCHIVE_PATH, Task
+from swarm_tui.agents.packaged import live_folder, local_package_dir, write_offline_program
 from tests.git_project import GitProject, quiet_environment
+from tests.sweep.endings import FILE, make_endings
+from tests.waiting import PATIENCE
 
 
 class Stage:
@@ -30,7 +30,7 @@ class Stage:
         self.project.git("switch", "--quiet", "--create", "swarm/1/test")
 
     def play(self, name: str, heard: str = "") -> subprocess.CompletedProcess[str]:
-        """Let the agent of a test work to its end."""
+        """Run the agent of a test until it exits."""
         task = Task(
             sweep="1",
             test=f"{FILE}::{name}",
@@ -55,9 +55,9 @@ class Stage:
             "SWARM_TASK": str(self.root / "task.json"),
             "PYTHONPATH": str(live_folder()),
         }
-        words = [write_offline_program(shelf_here(self.root)), str(self.root / "task.json")]
+        words = [write_offline_program(local_package_dir(self.root)), str(self.root / "task.json")]
         return subprocess.run(
-            words, cwd=self.project.root, env=environment, input=heard, capture_output=True, text=True, timeout=120
+            words, cwd=self.project.root, env=environment, input=heard, capture_output=True, text=True, timeout=PATIENCE
         )
 
     def outcome(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-def test_it_edits_runs_commits_and_hands_in(stage: Stage) -> None:
+def test_agent_edits_runs_commits_and_submits(stage: Stage) -> None:
     done = stage.play("test_fixed")
     assert done.returncode == 0, done.stderr
     outcome = stage.outcome()
@@ -90,7 +90,7 @@ def test_it_edits_runs_commits_and_hands_in(stage: Stage) -> None:
     assert "1 passed" in done.stdout
 
 
-def test_without_a_record_it_reports_what_it_found(stage: Stage) -> None:
+def test_agent_without_record_reports_test_result(stage: Stage) -> None:
     stage.play("test_clean")
     assert stage.outcome()["tests_passing_after"] is True
     assert stage.outcome()["changes"] == {}
@@ -98,7 +98,7 @@ def test_without_a_record_it_reports_what_it_found(stage: Stage) -> None:
         assert "branch.bundle" not in packed.getnames()
 
 
-def test_an_id_that_no_command_line_can_hold_is_reported(stage: Stage) -> None:
+def test_too_long_test_id_is_reported(stage: Stage) -> None:
     done = stage.play("test_clean[nul\0]")
     assert done.returncode == 0, done.stderr
     outcome = stage.outcome()
@@ -106,15 +106,15 @@ def test_an_id_that_no_command_line_can_hold_is_reported(stage: Stage) -> None:
     assert "NUL byte" in outcome["summary_markdown"]
 
 
-def test_a_record_that_does_not_fit_changes_nothing(stage: Stage) -> None:
+def test_mismatched_record_changes_nothing(stage: Stage) -> None:
     stage.play("test_misfit")
     outcome = stage.outcome()
     assert outcome["changes"]["FIX_IMPL"]["status"] == "FAILED"
-    assert "does not fit this tree" in outcome["changes"]["FIX_IMPL"]["summary_markdown"]
+    assert "does not match this tree" in outcome["changes"]["FIX_IMPL"]["summary_markdown"]
     assert stage.project.git("rev-parse", "HEAD") == stage.base
 
 
-def test_it_waits_for_an_answer_and_shows_that_it_does(stage: Stage) -> None:
+def test_agent_waits_for_answer_and_shows_it(stage: Stage) -> None:
     stage.play("test_asks", heard="The first.\n")
     said = [(step["source"], step["message"]) for step in stage.transcript() if step["type"] == "step"]
     assert ("agent", "Which of the two?") in said
@@ -124,12 +124,12 @@ def test_it_waits_for_an_answer_and_shows_that_it_does(stage: Stage) -> None:
     assert len(activity) == 4
 
 
-def test_it_crashes_without_handing_in(stage: Stage) -> None:
+def test_crash_step_exits_without_submission(stage: Stage) -> None:
     assert stage.play("test_crashes").returncode == 3
     assert not (stage.state / ARCHIVE_PATH).exists()
 
 
-def test_every_line_of_its_transcript_is_a_record_of_mngrs_format(stage: Stage) -> None:
+def test_transcript_lines_have_mngr_format(stage: Stage) -> None:
     stage.play("test_fixed")
     header, *steps = stage.transcript()
     assert header["schema_version"] == "ATIF-v1.7"
@@ -142,11 +142,11 @@ def test_every_line_of_its_transcript_is_a_record_of_mngrs_format(stage: Stage) 
     assert calls == results
 
 
-def test_a_process_that_ends_in_the_middle_leaves_it_unknown_whether_the_test_passes(stage: Stage) -> None:
+def test_killed_pytest_leaves_result_unknown(stage: Stage) -> None:
     (stage.project.root / "conftest.py").write_text(
         "import os\nimport pytest\n\n\n@pytest.fixture(autouse=True)\ndef leave():\n    os._exit(0)\n"
     )
     stage.play("test_clean")
     outcome = stage.outcome()
     assert (outcome["tests_passing_before"], outcome["tests_passing_after"]) == (None, None)
-    assert outcome["summary_markdown"] == "Whether the test passes is not known; nothing was changed."
+    assert outcome["summary_markdown"] == "The result of the test is unknown. Nothing was changed."

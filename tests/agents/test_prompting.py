@@ -1,4 +1,4 @@
-"""The prompt holds all an agent needs, and a template of a person's own is taken instead."""
+"""Prompts contain everything that an agent needs, and user templates replace the packaged ones."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.agents.contract import ARCHIVE_PATH, Task
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt, render_revision
-from swarm_tui.agents.task import Task
 from swarm_tui.errors import UsageError
-from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.results import Baseline
 from swarm_tui.model.revision import Revision
 
 TASK = Task(
@@ -28,7 +27,7 @@ TASK = Task(
 )
 
 
-def test_the_prompt_says_what_to_run_how_to_commit_and_how_to_hand_in() -> None:
+def test_prompt_has_command_commit_rules_and_submission() -> None:
     text = render_prompt(MAPPER_TEMPLATE, TASK, block="larder add milk")
     assert "/python -m pytest 'tests/test_a.py::test_b[x y]'" in text
     assert "larder add milk" in text
@@ -36,11 +35,11 @@ def test_the_prompt_says_what_to_run_how_to_commit_and_how_to_hand_in() -> None:
         assert word in text
 
 
-def test_without_a_block_nothing_is_said_of_a_tutorial_block() -> None:
+def test_prompt_without_block_omits_tutorial() -> None:
     assert "tutorial block:" not in render_prompt(MAPPER_TEMPLATE, TASK)
 
 
-def test_a_template_of_ones_own_may_include_the_contract(tmp_path: Path) -> None:
+def test_user_template_may_include_contract(tmp_path: Path) -> None:
     own = tmp_path / "mine.md"
     own.write_text('Be quick with {{ test }}.\n{% include "contract.md.jinja" %}')
     text = render_prompt(own, TASK)
@@ -49,14 +48,14 @@ def test_a_template_of_ones_own_may_include_the_contract(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", ["{{ tset }}", "{% if %}", '{% include "no" %}'])
-def test_a_template_that_cannot_be_used_is_misuse(tmp_path: Path, content: str) -> None:
+def test_invalid_template_is_usage_error(tmp_path: Path, content: str) -> None:
     own = tmp_path / "mine.md"
     own.write_text(content)
-    with pytest.raises(UsageError, match="cannot be used"):
+    with pytest.raises(UsageError, match="invalid prompt template"):
         render_prompt(own, TASK)
 
 
-def test_what_a_test_is_called_is_text_for_the_template(tmp_path: Path) -> None:
+def test_test_name_is_not_rendered_as_template(tmp_path: Path) -> None:
     own = tmp_path / "mine.md"
     own.write_text("{{ test }}")
     task = Task(**{name: getattr(TASK, name) for name in TASK.__slots__} | {"test": "{{ 7 * 7 }}$(touch x)"})
@@ -68,22 +67,22 @@ def test_what_a_test_is_called_is_text_for_the_template(tmp_path: Path) -> None:
     [
         (Baseline.GREEN, "It passed in a fresh copy of this commit"),
         (Baseline.RED, "It failed in a fresh copy of this commit"),
-        (Baseline.FLAKY, "One\nrun proves nothing"),
-        (Baseline.CLASH, "do not change the program for it"),
+        (Baseline.FLAKY, "A single run proves nothing"),
+        (Baseline.CLASH, "do not change the program because of it"),
         (Baseline.SKIPPED, "pytest skipped it"),
     ],
 )
-def test_agents_are_told_what_the_baseline_said(baseline: Baseline, words: str) -> None:
+def test_prompt_describes_the_baseline(baseline: Baseline, words: str) -> None:
     text = render_prompt(MAPPER_TEMPLATE, TASK, baseline=baseline)
     assert words in text or words.replace("\n", " ") in text.replace("\n", " ")
     assert "fresh copy" not in render_prompt(MAPPER_TEMPLATE, TASK)
 
 
-def test_an_agent_to_whom_a_fix_is_sent_back_is_told_which_lines_are_meant() -> None:
+def test_revision_prompt_quotes_the_commented_hunk() -> None:
     revision = Revision(fix="1" * 40, comment="Five,\nplease.", tip="2" * 40)
-    whole = render_revision(TASK, revision, "Mend it")
+    whole = render_revision(TASK, revision, "Fix it")
     assert "> Five,\n> please." in whole
     assert "these lines" not in whole
     hunk = "lib.py\n@@ -1,2 +1,2 @@\n-    return 1\n+    return 2"
-    text = render_revision(TASK, revision.model_copy(update={"hunk": hunk}), "Mend it")
-    assert "these lines of it alone:\n\n    lib.py\n    @@ -1,2 +1,2 @@\n    -    return 1\n" in text
+    text = render_revision(TASK, revision.model_copy(update={"hunk": hunk}), "Fix it")
+    assert "The comment is about these lines only:\n\n    lib.py\n    @@ -1,2 +1,2 @@\n    -    return 1\n" in text

@@ -1,4 +1,4 @@
-"""Records are read strictly: what is wrong is said with the step it is in."""
+"""Records are validated strictly, and errors name the invalid step."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.offline.records import BadRecord, RecordedStep, find_record, parse_record
-from tests.engine.endings import STEPS
+from tests.sweep.endings import STEPS
 
 
-def test_a_record_is_a_test_and_its_steps() -> None:
+def test_record_has_test_and_steps() -> None:
     text = 'test = "a::b"\nsummary = "s"\n[[step]]\nedit = "src/x.py"\nold = "a"\nnew = "b"\n[[step]]\nsleep = 1.5\n'
     record = parse_record(text)
     assert record.test == "a::b"
@@ -20,33 +20,33 @@ def test_a_record_is_a_test_and_its_steps() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("test = ", "no TOML"),
+        ("test = ", "invalid TOML"),
         ('summary = "x"', "`test` is missing"),
         ('test = "a"\nstpe = 1', "unknown keys: stpe"),
-        ('test = "a"\n[[step]]\nshout = "x"', "step 1 has to have exactly one of"),
-        ('test = "a"\n[[step]]\nsay = "x"\nrun = "y"', "step 1 has to have exactly one of"),
-        ('test = "a"\n[[step]]\nsay = "x"\n[[step]]\ncommit = "FIX"', "step 2: `commit` is one of IMPROVE_TEST"),
-        ('test = "a"\n[[step]]\nedit = "../x"', "leads out of the checkout"),
-        ('test = "a"\n[[step]]\nwrite = "/etc/x"', "leads out of the checkout"),
-        ('test = "a"\n[[step]]\nsleep = "long"', "no value for `sleep`"),
-        ('test = "a"\n[[step]]\nsay = "x"\nloud = "y"', "beside `say` stand only"),
+        ('test = "a"\n[[step]]\nshout = "x"', "step 1 must have exactly one of"),
+        ('test = "a"\n[[step]]\nsay = "x"\nrun = "y"', "step 1 must have exactly one of"),
+        ('test = "a"\n[[step]]\nsay = "x"\n[[step]]\ncommit = "FIX"', "step 2: `commit` must be one of IMPROVE_TEST"),
+        ('test = "a"\n[[step]]\nedit = "../x"', "is outside of the checkout"),
+        ('test = "a"\n[[step]]\nwrite = "/etc/x"', "is outside of the checkout"),
+        ('test = "a"\n[[step]]\nsleep = "long"', "invalid value for `sleep`"),
+        ('test = "a"\n[[step]]\nsay = "x"\nloud = "y"', "other keys of `say` must be"),
     ],
 )
-def test_the_error_names_what_is_wrong(text: str, reason: str) -> None:
+def test_invalid_record_error_names_the_problem(text: str, reason: str) -> None:
     with pytest.raises(BadRecord, match=reason.replace("[", r"\[")):
         parse_record(text)
 
 
-def test_a_record_is_found_by_its_test_in_any_subfolder(tmp_path: Path) -> None:
+def test_record_is_found_in_any_subfolder(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "one.toml").write_text('test = "a::b"\n')
-    (tmp_path / "other.toml").write_text("this is no TOML")
+    (tmp_path / "other.toml").write_text("not = = TOML")
     found = find_record(tmp_path, "a::b")
     assert found is not None
     assert find_record(tmp_path, "a::c") is None
 
 
-def test_a_broken_record_of_this_very_test_is_an_error(tmp_path: Path) -> None:
+def test_invalid_record_of_own_test_is_error(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text('test = "a::b"\n[[step]]\nshout = "x"\n')
     with pytest.raises(BadRecord, match=r"one\.toml: step 1"):
         find_record(tmp_path, "a::b")
@@ -54,11 +54,11 @@ def test_a_broken_record_of_this_very_test_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS.keys())
-def test_the_records_that_the_tests_play_are_records(steps: str) -> None:
+def test_records_of_other_tests_are_valid(steps: str) -> None:
     assert parse_record(f'test = "a"\n{steps}').steps
 
 
-def test_what_is_played_when_the_work_is_sent_back_stands_beside_it() -> None:
+def test_record_may_have_steps_for_revisions() -> None:
     record = parse_record(
         'test = "t"\n[[step]]\nsay = "a"\n[[revise]]\n[[revise.step]]\nsay = "b"\n[[revise]]\nstep = []\n'
     )

@@ -1,4 +1,4 @@
-"""The live plugin inside real runs of pytest: it tells what pytest says, and never breaks or changes a run."""
+"""The live plugin in real pytest runs: it records results, and never breaks or changes a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from swarm_tui.agents.live.swarm_live.collection import write_no_reports
-from swarm_tui.agents.shipped import live_folder
+from swarm_tui.agents.packaged import live_folder
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +66,7 @@ def test_named(name):
 
 
 class Copy:
-    """An agent's copy of a project, in which its pytest runs with the live plugin."""
+    """An agent's copy of a project whose pytest runs load the live plugin."""
 
     def __init__(self, root: Path) -> None:
         self.copy = root / "copy"
@@ -88,7 +88,7 @@ class Copy:
         extra: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run pytest as the agent of a test would."""
+        """Run pytest as the agent of a test does."""
         task = self.state / "task.json"
         task.write_text(json.dumps({"repository": str(self.checkout), "file": file, "rest": test}))
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "SWARM", "MNGR"))}
@@ -107,14 +107,14 @@ class Copy:
             text=True,
         )
 
-    def told(self) -> list[dict[str, Any]]:
-        """Return what the plugin has told."""
+    def recorded(self) -> list[dict[str, Any]]:
+        """Return the lines that the plugin wrote."""
         path = self.state / "plugin" / "swarm" / "tries.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def tries(self) -> list[tuple[bool, str]]:
         """Return whether each try passed, and its failure line."""
-        return [(line["passed"], line["failure"]) for line in self.told() if line["kind"] == "finish"]
+        return [(line["passed"], line["failure"]) for line in self.recorded() if line["kind"] == "finish"]
 
 
 @pytest.fixture
@@ -137,27 +137,25 @@ def copy(tmp_path: Path) -> Copy:
         ("test_named[\\xfc]", True, ""),
     ],
 )
-def test_a_try_is_a_run_of_the_agents_own_test_as_pytest_reports_it(
-    copy: Copy, test: str, passed: bool, failure: str
-) -> None:
+def test_run_of_own_test_is_recorded_as_try(copy: Copy, test: str, passed: bool, failure: str) -> None:
     copy.run(f"test_it.py::{test}", test=test)
     assert copy.tries() == [(passed, failure)]
-    assert [line["kind"] for line in copy.told()] == ["start", "finish"]
+    assert [line["kind"] for line in copy.recorded()] == ["start", "finish"]
 
 
-def test_a_run_of_everything_is_one_try_and_a_run_of_others_is_none(copy: Copy) -> None:
+def test_run_of_all_tests_is_one_try(copy: Copy) -> None:
     copy.run(test="test_fails")
     assert len(copy.tries()) == 1
     copy.run("test_it.py::test_passes", test="test_fails")
     assert len(copy.tries()) == 1
 
 
-def test_collecting_only_is_no_try(copy: Copy) -> None:
+def test_collection_only_is_not_a_try(copy: Copy) -> None:
     copy.run("--collect-only", "test_it.py::test_passes")
-    assert copy.told() == []
+    assert copy.recorded() == []
 
 
-def test_a_file_that_cannot_be_imported_is_a_failed_try(copy: Copy) -> None:
+def test_import_error_is_a_failed_try(copy: Copy) -> None:
     copy.write("test_it.py", "import no_such_module\n")
     copy.run("test_it.py::test_passes")
     assert copy.tries() == [(False, "error: ModuleNotFoundError: No module named 'no_such_module'")]
@@ -166,14 +164,14 @@ def test_a_file_that_cannot_be_imported_is_a_failed_try(copy: Copy) -> None:
 @pytest.mark.parametrize(
     "settings", ["-q", "-v", "-p no:terminal", "--import-mode=importlib", "--strict-markers -ra", "-c /dev/null"]
 )
-def test_the_projects_own_options_do_not_matter(copy: Copy, settings: str) -> None:
+def test_project_options_do_not_affect_tries(copy: Copy, settings: str) -> None:
     copy.write("pytest.ini", f"[pytest]\naddopts = {settings}\n")
     copy.run("test_it.py::test_passes")
     assert copy.tries() == [(True, "")]
 
 
 @pytest.mark.parametrize("options", [("-n2",), ("-n2", "--dist=loadgroup")])
-def test_with_xdist_only_the_controller_records(copy: Copy, options: tuple[str, ...]) -> None:
+def test_only_the_xdist_controller_records(copy: Copy, options: tuple[str, ...]) -> None:
     copy.write(
         "test_it.py",
         "import pytest\n\n\n@pytest.mark.xdist_group('one')\ndef test_passes():\n    pass\n\n\ndef test_b(): pass\n",
@@ -183,7 +181,7 @@ def test_with_xdist_only_the_controller_records(copy: Copy, options: tuple[str, 
 
 
 @pytest.mark.parametrize("way", ["runpytest_inprocess", "runpytest_subprocess"])
-def test_a_session_inside_a_session_is_none(copy: Copy, way: str) -> None:
+def test_nested_pytest_session_is_ignored(copy: Copy, way: str) -> None:
     inner = 'def test_inner(pytester):\n    pytester.makepyfile(test_it="def test_passes(): assert 0")\n'
     copy.write("conftest.py", "pytest_plugins = ['pytester']\n")
     copy.write("test_it.py", f"{inner}    pytester.{way}()\n\n\ndef test_passes():\n    pass\n")
@@ -191,7 +189,7 @@ def test_a_session_inside_a_session_is_none(copy: Copy, way: str) -> None:
     assert copy.tries() == [(True, "")]
 
 
-def test_from_another_folder_and_rootdir_it_is_the_same_test(copy: Copy) -> None:
+def test_own_test_is_recognized_from_other_folders(copy: Copy) -> None:
     copy.write("sub/tests/test_deep.py", "class TestIt:\n    def test_passes(self):\n        pass\n")
     file = "sub/tests/test_deep.py"
     copy.run("tests", test="TestIt::test_passes", file=file, cwd=copy.copy / "sub")
@@ -200,7 +198,7 @@ def test_from_another_folder_and_rootdir_it_is_the_same_test(copy: Copy) -> None
 
 
 @pytest.mark.parametrize("linked", ["tests", "tests/test_it.py"])
-def test_a_test_that_a_link_leads_to_has_the_name_by_which_pytest_knows_it(copy: Copy, linked: str) -> None:
+def test_linked_test_file_keeps_pytest_name(copy: Copy, linked: str) -> None:
     target = copy.copy / "test_it.py" if linked.endswith(".py") else copy.copy
     (copy.copy / linked).parent.mkdir(exist_ok=True)
     (copy.copy / linked).symlink_to(target)
@@ -208,24 +206,24 @@ def test_a_test_that_a_link_leads_to_has_the_name_by_which_pytest_knows_it(copy:
     assert copy.tries() == [(True, "")]
 
 
-def test_modules_of_the_users_checkout_are_noticed(copy: Copy) -> None:
+def test_imports_from_checkout_are_recorded(copy: Copy) -> None:
     (copy.checkout / "product.py").write_text("")
     copy.write("test_it.py", "import product\n\n\ndef test_passes():\n    pass\n")
     path = os.pathsep.join([str(live_folder()), str(copy.checkout)])
     copy.run("test_it.py", extra={"PYTHONPATH": path})
-    assert [line["modules"] for line in copy.told() if line["kind"] == "foreign"] == [["product"]]
+    assert [line["modules"] for line in copy.recorded() if line["kind"] == "foreign"] == [["product"]]
 
 
-def test_a_version_that_a_build_wrote_into_the_checkout_is_not_what_is_tested(copy: Copy) -> None:
+def test_generated_modules_of_checkout_are_ignored(copy: Copy) -> None:
     for name, content in (("_version.py", "V = 1\n"), ("parser.py", "# This file is generated.\n"), ("real.py", "")):
         (copy.checkout / name).write_text(content)
     copy.write("test_it.py", "import _version, parser, real\n\n\ndef test_passes():\n    pass\n")
     path = os.pathsep.join([str(live_folder()), str(copy.checkout)])
     copy.run("test_it.py", extra={"PYTHONPATH": path})
-    assert [line["modules"] for line in copy.told() if line["kind"] == "foreign"] == [["real"]]
+    assert [line["modules"] for line in copy.recorded() if line["kind"] == "foreign"] == [["real"]]
 
 
-def test_what_a_test_uses_is_recorded_in_its_first_run(copy: Copy) -> None:
+def test_used_code_is_recorded_in_first_run(copy: Copy) -> None:
     copy.write("data/words.txt", "a b\n")
     copy.write("product.py", "def used():\n    return open('data/words.txt').read()\n\n\ndef unused():\n    pass\n")
     copy.write("test_it.py", "import product\n\n\ndef test_passes():\n    product.used()\n")
@@ -244,13 +242,13 @@ def test_what_a_test_uses_is_recorded_in_its_first_run(copy: Copy) -> None:
     assert json.loads(path.read_text())["has_programs"]
 
 
-def test_modules_of_the_copy_are_not_foreign(copy: Copy) -> None:
+def test_imports_from_copy_are_not_foreign(copy: Copy) -> None:
     (copy.checkout / "product.py").write_text("")
     copy.write("product.py", "")
     copy.write("test_it.py", "import product\n\n\ndef test_passes():\n    pass\n")
     path = os.pathsep.join([str(live_folder()), str(copy.copy), str(copy.checkout)])
     copy.run("test_it.py", extra={"PYTHONPATH": path})
-    assert [line["kind"] for line in copy.told()] == ["start", "finish"]
+    assert [line["kind"] for line in copy.recorded()] == ["start", "finish"]
 
 
 @pytest.mark.parametrize(
@@ -263,14 +261,14 @@ def test_modules_of_the_copy_are_not_foreign(copy: Copy) -> None:
         {"SWARM_COLLECT": "/nowhere/collected.json"},
     ],
 )
-def test_whatever_is_wrong_with_it_the_run_goes_on(copy: Copy, broken: dict[str, str]) -> None:
+def test_errors_of_plugin_do_not_stop_the_run(copy: Copy, broken: dict[str, str]) -> None:
     done = copy.run("test_it.py::test_passes", extra=broken)
     assert done.returncode == 0
     assert "1 passed" in done.stdout
-    assert copy.told() == []
+    assert copy.recorded() == []
 
 
-def test_what_is_collected_is_written_with_every_id_as_it_is(copy: Copy, tmp_path: Path) -> None:
+def test_collected_ids_are_written_unchanged(copy: Copy, tmp_path: Path) -> None:
     target = tmp_path / "collected.json"
     copy.write("pytest.ini", "[pytest]\naddopts = -q -p no:terminal\n")
     copy.run("--collect-only", extra={"SWARM_COLLECT": str(target), "SWARM_TASK": ""})
@@ -280,10 +278,10 @@ def test_what_is_collected_is_written_with_every_id_as_it_is(copy: Copy, tmp_pat
     assert ids[-4:] == [f"test_it.py::test_named[{name}]" for name in ("a/b", "[x]", "::", "\\xfc")]
     assert content["items"][1]["line"] == 8
     assert content["errors"] == []
-    assert copy.told() == []
+    assert copy.recorded() == []
 
 
-def test_plugins_that_write_beside_the_tests_wherever_they_are_loaded_write_nothing_when_only_collecting() -> None:
+def test_collection_run_writes_no_report_files() -> None:
     options = SimpleNamespace(mtr_none=False, profile=True, profile_svg=False, xmlpath="report.xml")
     write_no_reports(SimpleNamespace(option=options, pluginmanager=pytest.PytestPluginManager()), "/nowhere/target")
     assert (options.mtr_none, options.profile, options.profile_svg, options.xmlpath) == (True, False, False, None)

@@ -1,4 +1,4 @@
-"""What pytest reports of a test, put together: its last run counts, any failure in it, and nothing else."""
+"""Combining pytest's reports about a test: its last run counts, and any failure in that run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def report(when: str, outcome: str, **more: Any) -> Any:
 
 
 class SubtestReport(SimpleNamespace):
-    """As pytest and pytest-subtests name theirs."""
+    """Named like the report classes of pytest and pytest-subtests."""
 
 
 def part(outcome: str) -> Any:
@@ -48,23 +48,23 @@ SKIP = ("test_it.py", 3, "Skipped: no device")
             "failed",
             "[XPASS(strict)] a known bug",
         ),
-        # Run again by a plugin: the last run counts.
+        # Repeated by a plugin: the last run counts.
         ([UP, report("call", "rerun"), UP, report("call", "passed"), DOWN], "passed", ""),
         ([UP, report("call", "rerun"), UP, BAD, DOWN], "failed", "assert 1 == 2"),
         ([report("setup", "retried"), UP, report("call", "passed"), DOWN], "passed", ""),
-        # Any failed part is a failure, and a skipped one is no skipped test.
+        # Any failed part is a failure, and a skipped part does not skip the test.
         ([UP, part("failed"), part("passed"), report("call", "passed"), DOWN], "failed", "Skipped: not here"),
         ([UP, part("skipped"), report("call", "passed"), DOWN], "passed", ""),
-        # As pytest-rerunfailures shows them.
+        # As in pytest-rerunfailures.
         ([part("passed"), part("failed"), UP, report("call", "passed"), DOWN], "failed", "Skipped: not here"),
         ([part("failed"), UP, report("call", "rerun"), UP, report("call", "passed"), DOWN], "passed", ""),
-        # A worker of xdist that died.
+        # A crashed xdist worker.
         ([report("???", "failed", text="worker 'gw0' crashed")], "failed", "worker 'gw0' crashed"),
-        # Nothing was said of the call.
+        # No report about the call.
         ([UP, DOWN], "", ""),
     ],
 )
-def test_the_word_of_a_test(reports: list[Any], outcome: str, text: str) -> None:
+def test_reports_are_combined_into_one_result(reports: list[Any], outcome: str, text: str) -> None:
     verdict = ReportSum()
     for number, made in enumerate(reports):
         assert not verdict.is_finished, number
@@ -84,11 +84,11 @@ def test_the_word_of_a_test(reports: list[Any], outcome: str, text: str) -> None
         ("shop.base.count == 3", "base.py:34: shop.base.count == 3"),
     ],
 )
-def test_a_failure_is_named_without_the_modules_of_its_exception(message: str, line: str) -> None:
+def test_failure_line_omits_modules_of_exception(message: str, line: str) -> None:
     assert failure_line(report("call", "failed", text=crash(message))) == line
 
 
-def test_runs_that_did_not_count_are_counted() -> None:
+def test_reruns_are_counted() -> None:
     verdict = ReportSum()
     for made in [UP, report("call", "rerun"), UP, report("call", "rerun"), UP, report("call", "passed"), DOWN]:
         verdict.add(made)

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.errors import SwarmError
-from swarm_tui.journal.doubts import doubts_of
-from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.open import integrity_warnings, open_sweep
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.forked import run_forked
 from tests.attacks.kill import lost_work, tree_of
@@ -69,7 +68,7 @@ def _play(world: World, part: str, dice: random.Random, tree: str, table: Table,
         table.tried(FULL, [], what, times=ended.code)
         if world.folder.spec.exists():
             opened = open_sweep(world.folder)
-            table.tried(UNHARMED, doubts_of(opened.state), what)
+            table.tried(UNHARMED, integrity_warnings(opened.state), what)
         make_room()
         again = run_forked(lambda: _live(world), limit=120.0)
         problems = [f"code {again.code}: {again.output[-800:]}"] if again.code else []

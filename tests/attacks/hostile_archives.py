@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.engine.archive import SIZE_LIMIT, BadArchive, unpack_archive
+from swarm_tui.sweep.pull import SIZE_LIMIT, BadArchive, unpack_archive
 from tests.attacks.tricks import Trick
 
 NAMES: Final = (
@@ -24,6 +24,13 @@ KINDS: Final = (
 TARGETS: Final = ("/etc/passwd", "..", "../..", "test_output/x", "/", "x")
 
 
+def sparse_headers(name: str, dice: random.Random) -> dict[str, str]:
+    """Return the headers of a sparse file, which may declare any size."""
+    size = dice.choice((1, 4096, SIZE_LIMIT + 1, 1 << 40, -1))
+    holes = dice.choice(("0,0", f"{size},0", "0,1", "1,-1", "x"))
+    return {"GNU.sparse.name": name, "GNU.sparse.size": str(size), "GNU.sparse.map": holes}
+
+
 def make_archive(path: Path, dice: random.Random) -> None:
     """Write an archive of members that fall from the dice; some are damaged afterwards."""
     buffer = io.BytesIO()
@@ -35,6 +42,8 @@ def make_archive(path: Path, dice: random.Random) -> None:
             member.mode = dice.choice((0, 0o644, 0o4777))
             content = dice.randbytes(dice.choice((0, 5, 4000))) if member.isreg() else b""
             member.size = len(content)
+            if dice.random() < 0.1:
+                member.pax_headers = sparse_headers(member.name, dice)
             packed.addfile(member, io.BytesIO(content))
         if dice.random() < 0.1:
             bomb = tarfile.TarInfo("test_output/zeros")

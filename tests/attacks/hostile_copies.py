@@ -9,7 +9,7 @@ from typing import Final
 
 from swarm_tui.model.masking import mask_secrets
 from tests.attacks.tricks import Trick
-from tests.places.test_no_code_of_agents import PLANTS, Planted
+from tests.hosts.test_no_code_of_agents import PLANTS, Planted
 from tests.secrets.__main__ import CUTS, cut_in
 from tests.secrets.samples import WRITTEN, Sample, is_hidden, make
 

@@ -15,14 +15,13 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.journal.doubts import doubts_of
-from swarm_tui.journal.open import OpenedSweep, open_sweep
-from tests.agents.integrator_project import SWEEP
+from swarm_tui.journal.open import OpenedSweep, integrity_warnings, open_sweep
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.forked import NOT_STRUCK, count_acts, run_forked
 from tests.attacks.real_kills import journal_problems, play_round
 from tests.attacks.rehearsed import EXPECTED, World, make_world
 from tests.git_project import quiet_environment
+from tests.integrator.integrator_project import SWEEP
 
 ROUNDS: Final = 300
 REAL_EVERY: Final = 10
@@ -121,7 +120,7 @@ def _judge(world: World, problem: str, tree: str, table: Table, what: str) -> No
     table.tried(TREE, [f"it is {found}, not {tree}"] if found != tree else [], what)
     table.tried(ONCE, journal_problems(opened), what)
     table.tried(KEPT, lost_work(opened), what)
-    table.tried(WHOLE, doubts_of(opened.state), what)
+    table.tried(WHOLE, integrity_warnings(opened.state), what)
 
 
 def lost_work(opened: OpenedSweep) -> list[str]:

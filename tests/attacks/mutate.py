@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import swarm_tui
-from tests.agents.integrator_project import SWEEP
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.damage import damage
 from tests.attacks.forked import Ended, run_forked
 from tests.attacks.rehearsed import World, make_world
+from tests.integrator.integrator_project import SWEEP
 
 ROUNDS: Final = 3000
 COMMANDS_EACH: Final = 4
@@ -138,12 +138,11 @@ def _finish(world: World) -> int:
     world.begin()
     code = world.run()
     # An old request, verdicts and put-off items are part of what may be damaged.
-    from swarm_tui.journal.put_off import PutOff
-    from swarm_tui.journal.requests import append_request
-    from swarm_tui.model.requests import RequestKind
+    from swarm_tui.journal.requests import RequestKind, append_request
+    from swarm_tui.questions.deferred import DeferredItems
 
     append_request(world.folder, RequestKind.SLOTS, slots=3)
-    PutOff(world.folder).change(["x"], is_later=True)
+    DeferredItems(world.folder).change(["x"], is_later=True)
     return code
 
 
@@ -161,7 +160,7 @@ def _call(world: World, words: Sequence[str]) -> Ended:
 
 
 def _use_own_folders(world: World) -> None:
-    """Let the key that journals are sealed with come along with the world, to whoever reads it."""
+    """Use the folders of this world, as a user of its own would."""
     os.environ |= {
         "XDG_CONFIG_HOME": str(world.root / "config"),
         "XDG_STATE_HOME": str(world.root / ".local/state"),

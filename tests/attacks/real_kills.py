@@ -26,15 +26,16 @@ from pathlib import Path
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.provision import find_mngr
+from swarm_tui.adapters.scratch import short_folder
 from swarm_tui.adapters.tmux import Tmux
-from swarm_tui.engine.resume import LOST_ENDS
 from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.events import Harvested, Integrating, Launched, Queued
-from swarm_tui.model.sweep import INTEGRATOR_KEY, MngrSettings
-from tests.engine.endings import EXPECTED, make_endings
-from tests.engine.sweeping import Program, kill_engine, offline
+from swarm_tui.model.spec import INTEGRATOR_KEY, MngrSettings
+from swarm_tui.sweep.resume import LOST_ENDS
+from tests.sweep.endings import EXPECTED, make_endings
+from tests.sweep.sweeping import Program, kill_engine, offline
 from tests.waiting import until
 
 NAMES = ("test_clean", "test_fixed", "test_wrong_test", "test_tutorial", "test_given_up", "test_blocked", "test_asks")
@@ -155,7 +156,7 @@ def journal_problems(opened: OpenedSweep) -> list[str]:
 @contextmanager
 def isolated(mngr: str) -> Iterator[tuple[Path, dict[str, str], Tmux]]:
     """Return a folder, and an environment with a mngr home and a tmux server in it, gone afterwards."""
-    root = Path(tempfile.mkdtemp(dir="/tmp", prefix="sw"))
+    root = Path(tempfile.mkdtemp(dir=short_folder(), prefix="sw"))
     for name in ("home", "t"):
         (root / name).mkdir()
     settings = MngrSettings(

@@ -20,16 +20,16 @@ from typing import Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import ActionReport, Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.engine import run_engine
-from swarm_tui.engine.start import write_sweep
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
-from tests.agents.integrator_project import CODE, SWEEP, TEST_FILE, SweptProject, changed
-from tests.engine.rehearsal import QuietPlace
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.engine import run_engine
+from swarm_tui.sweep.start import write_sweep
 from tests.fake_mngr import FakeMngr
+from tests.integrator.integrator_project import CODE, SWEEP, TEST_FILE, SweptProject, changed
+from tests.sweep.rehearsal import QuietPlace
 
 EXPECTED: Final = {"test_add": "impl_fix", "test_double": "impl_fix", "test_halve": "clean", "test_name": "blocked"}
 _FIXES: Final = {
@@ -111,9 +111,9 @@ class World:
 
     def open_context(
         self, folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState
-    ) -> EngineContext:
+    ) -> SweepContext:
         mngr = KeptMngr(self.mngr, self.root / "handed_in")
-        return EngineContext(
+        return SweepContext(
             folder=folder,
             spec=spec,
             writer=writer,
@@ -121,6 +121,7 @@ class World:
             mngr=mngr,
             place=QuietPlace(mngr),
             repository=Repository.open(self.project),
+            shortage_pauses=(0.0,),
         )
 
     def copy(self, root: Path) -> World:

@@ -18,15 +18,14 @@ from typing import Final
 
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.journal.append import engine_process_id
-from swarm_tui.journal.doubts import doubts_of
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.follow import EventFollower
-from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.states import State
+from swarm_tui.journal.open import integrity_warnings, open_sweep
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.results import State
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.real_kills import isolated
-from tests.engine.endings import FILE, make_endings
-from tests.engine.sweeping import Program, offline
+from tests.sweep.endings import FILE, make_endings
+from tests.sweep.sweeping import Program, offline
 from tests.waiting import PATIENCE, until
 
 ROUNDS: Final = 60
@@ -90,7 +89,7 @@ class Soak:
     def begin(self) -> list[Watched]:
         names = " or ".join(NAMES)
         run = ("run", "--headless", *offline("records", "--slots", "3", "--speed", "4", "--timeout", "12h"))
-        self.program.start(*run, "--wait-timeout", "12h", "--no-trial", "--ignore-load", "--", "-k", names)
+        self.program.start(*run, "--wait-timeout", "12h", "--no-preflight", "--", "-k", names)
         runs = self.program.folder / ".swarm" / "runs"
         until(lambda: runs.is_dir() and any(runs.glob("*/engine.lock")), "the sweep", 300.0)
         until(lambda: self._state("test_hangs") is State.RUNNING, "the agent that hangs", 300.0)
@@ -144,7 +143,7 @@ def attack(bounds: Bounds, table: Table) -> None:
     """Run a sweep for as many minutes as there are rounds."""
     mngr = asyncio.run(find_mngr()).path
     with isolated(mngr) as (root, environment, _):
-        # tests/engine/endings.py has a program, its tests and the agents' records.
+        # tests/sweep/endings.py has a program, its tests and the agents' records.
         project = make_endings(root / "project", list(NAMES))
         soak = Soak(Program(project.root, environment), random.Random(bounds.seed))
         watched = soak.begin()
@@ -171,7 +170,7 @@ def _minute(soak: Soak, watched: list[Watched], number: int, table: Table, minut
     opened = open_sweep(folder)
     events = EventFollower(folder.events).read().events
     whole = SweepState(opened.spec.tests).apply_all(each for each in events if each.seq <= opened.state.last_seq)
-    problems = list(doubts_of(opened.state))
+    problems = list(integrity_warnings(opened.state))
     if list(whole.tests()) != list(opened.state.tests()):
         problems.append("the snapshot and the rest give another state than the whole journal")
     table.tried(RIGHT, problems, what)

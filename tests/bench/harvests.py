@@ -29,7 +29,7 @@ def main() -> None:
     begun = time.monotonic()
     path = asyncio.run(find_mngr()).path
     with isolate_mngr(path) as mngr, claude_lab(mngr, claude, Path(mngr.root) / "shop", tests) as lab:
-        words = ["run", "--headless", "--no-trial", "--ignore-load", "--integrator", "none"]
+        words = ["run", "--headless", "--no-preflight", "--ignore-load", "--integrator", "none"]
         process = lab.program.start(*words, "--slots", str(slots))
         process.wait()
         records = list(lab.program.opened().state.tests())

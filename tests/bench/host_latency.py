@@ -20,14 +20,14 @@ import time
 from pathlib import Path
 
 from swarm_tui.agents.contract import TRIES_PATH
-from swarm_tui.engine.file_tail import FileTail
-from swarm_tui.model.hosts import LOCAL_HOST, HostAccess
-from swarm_tui.model.sweep import MngrSettings
-from swarm_tui.places.local import LocalPlace
-from swarm_tui.places.many_hosts import ManyHosts
-from swarm_tui.places.place import AgentAddress, AgentFile
-from swarm_tui.places.ssh import SshPlace
-from swarm_tui.places.ssh_link import SshLink
+from swarm_tui.hosts.link import SshLink
+from swarm_tui.hosts.local import LocalHost
+from swarm_tui.hosts.protocol import AgentAddress, AgentFile
+from swarm_tui.hosts.registry import Hosts
+from swarm_tui.hosts.ssh import SshHost
+from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
+from swarm_tui.model.spec import MngrSettings
+from swarm_tui.sweep.agent_files import FileTail
 from tests.loopback import LoopbackHost, loopback_hosts
 from tests.waiting import eventually
 
@@ -62,7 +62,7 @@ def make_agents(host: LoopbackHost, count: int) -> list[AgentAddress]:
     return agents
 
 
-async def watch(place: ManyHosts, agents: list[AgentAddress], seconds: float) -> tuple[list[float], float]:
+async def watch(place: Hosts, agents: list[AgentAddress], seconds: float) -> tuple[list[float], float]:
     """Follow all agents for a time; return how late each line came, and our CPU seconds."""
     tails = [FileTail(AgentFile(agent, TRIES_PATH)) for agent in agents]
     late: list[float] = []
@@ -119,7 +119,7 @@ def children_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-async def access_through(relayed: asyncio.Server, host: LoopbackHost) -> HostAccess:
+async def access_through(relayed: asyncio.Server, host: LoopbackHost) -> HostSettings:
     """Return how a host is reached through its relay, whose port has the host's key too."""
     port = relayed.sockets[0].getsockname()[1]
     known = Path(host.access.known_hosts_file)
@@ -134,8 +134,8 @@ async def measure(
     access = [host.access for host in hosts]
     if delay:
         access = [await access_through(await relay(host.port, delay), host) for host in hosts]
-    places = {one.name: SshPlace(one, settings, None, SshLink(one)) for one in access}
-    place = ManyHosts({LOCAL_HOST: LocalPlace(settings), **places})
+    places = {one.name: SshHost(one, settings, None, SshLink(one)) for one in access}
+    place = Hosts({LOCAL_HOST: LocalHost(settings), **places})
     late, used = await watch(place, agents, seconds)
     far = [sum(map(int, line.split())) for host in hosts[:1] for line in host.run(PRINT_CPU).splitlines()]
     before = children_seconds()

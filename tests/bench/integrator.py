@@ -25,13 +25,13 @@ from xml.etree import ElementTree
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.objects import ObjectSpace
-from swarm_tui.agents.integrator.branches import read_branches
-from swarm_tui.agents.integrator.build_branch import BranchBuilder, Tip
-from swarm_tui.agents.integrator.duplicates import DistinctFix, distinct_fixes
-from swarm_tui.agents.integrator.inputs import IntegratorInputs
-from swarm_tui.agents.integrator.program import integrate
-from swarm_tui.agents.integrator.ranking import Effect, rank_fixes
-from swarm_tui.model.fixes import FIX_PREFIX
+from swarm_tui.integrator.branches import read_branches
+from swarm_tui.integrator.build import BranchBuilder, Tip
+from swarm_tui.integrator.duplicates import DistinctFix, distinct_fixes
+from swarm_tui.integrator.inputs import IntegratorInputs
+from swarm_tui.integrator.program import integrate
+from swarm_tui.integrator.ranking import Effect, rank_fixes
+from swarm_tui.model.commits import FIX_PREFIX
 from tests.bench.made_sweep import MadeSweep
 from tests.bench.table import machine
 

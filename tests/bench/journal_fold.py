@@ -13,13 +13,13 @@ import time
 from pathlib import Path
 
 from swarm_tui.journal.append import LineAppender
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.harvest import HarvestReport
-from swarm_tui.model.states import Result
+from swarm_tui.model.report import PulledWork
+from swarm_tui.model.results import Result
 
 
 def write_journal(path: Path, events: int, tests: int) -> None:
@@ -40,7 +40,7 @@ def write_journal(path: Path, events: int, tests: int) -> None:
                     happened.Said(test=test, line="I will look at the fixture that this test shares with others."),
                     happened.TryStarted(test=test, number=1),
                     happened.TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="assert 1 == 2"),
-                    happened.Harvested(test=test, result=Result.CLEAN, harvest=HarvestReport(summary="Nothing to do.")),
+                    happened.Harvested(test=test, result=Result.CLEAN, harvest=PulledWork(summary="Nothing to do.")),
                 )
             )
         )

@@ -13,14 +13,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from swarm_tui.engine.journal_keeper import take_up_journal
-from swarm_tui.engine.start import write_sweep
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.recover import take_up_journal
 from swarm_tui.journal.snapshot import write_snapshot
 from swarm_tui.model import events as happened
-from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
+from swarm_tui.model.results import Result
+from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
+from swarm_tui.sweep.start import write_sweep
 from tests.bench.table import machine
 
 SWEEP = "20261118-061200"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, PersonInput, TestInput
+from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs, PersonInput, TestInput
 from tests.git_project import PYTEST_INI, GitProject
 
 SWEEP: Final = "20261118-061200"

@@ -25,26 +25,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from swarm_tui.engine.one_test_task import OneTestTask
-from swarm_tui.engine.sweep_runner import SweepRunner
-from swarm_tui.insight.host_lines import HostTally
-from swarm_tui.insight.insights import Insights
+from swarm_tui.hosts.lines import HostTally
+from swarm_tui.hosts.link import SshLink
+from swarm_tui.hosts.mirror import FollowedFile, SearchedFolder
+from swarm_tui.hosts.protocol import Host
+from swarm_tui.hosts.registry import Hosts
+from swarm_tui.hosts.ssh import SshHost
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import Said
-from swarm_tui.model.hosts import LOCAL_HOST, HostAccess
-from swarm_tui.model.sweep import MngrSettings
-from swarm_tui.places.host_mirror import FollowedFile, SearchedFolder
-from swarm_tui.places.many_hosts import ManyHosts
-from swarm_tui.places.place import Place
-from swarm_tui.places.ssh import SshPlace
-from swarm_tui.places.ssh_link import SshLink
+from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
+from swarm_tui.model.spec import MngrSettings
+from swarm_tui.room.store import SweepConclusions
 from swarm_tui.simulate.feeder import main as feed
+from swarm_tui.sweep.agent import OneTestTask
+from swarm_tui.sweep.run import SweepRunner
 from tests.bench.room_latency import measure_room, print_measured
-from tests.engine.rehearsal import QuickMngr, record_launch, rehearse
+from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
 
 SIZES = ("100x4", "1000x50", "10000x500")
 PARTS = ("journal", "engine", "room")
@@ -68,7 +68,7 @@ def measure_journal(agents: int, hosts: int, root: Path) -> None:
     read = _seconds(lambda: EventFollower(folder.events).read())
     written = _seconds(lambda: write_snapshot(folder.snapshot, folder.events, size, state))
     restored = _seconds(lambda: read_snapshot(folder.snapshot, folder.events))
-    insights, spec = Insights(), folder.read_spec()
+    insights, spec = SweepConclusions(), folder.read_spec()
     counted = _seconds(lambda: insights.update(state.tests()))
     tally: HostTally = insights.hosts
     lines = _seconds(lambda: tally.lines(spec, state.hosts))
@@ -88,7 +88,7 @@ def measure_journal(agents: int, hosts: int, root: Path) -> None:
 class SilentLink(SshLink):
     """A connection whose other end is only imagined."""
 
-    def __init__(self, access: HostAccess) -> None:
+    def __init__(self, access: HostSettings) -> None:
         super().__init__(access)
         self.is_there, self.processors, self.load = True, 8, 1.0
         self._chance = random.Random(access.name)
@@ -132,14 +132,14 @@ class NoRequests:
 async def _run_engine(agents: int, hosts: int, root: Path) -> None:
     per_host = -(-agents // hosts)
     names = [f"box{number + 1}" for number in range(hosts)]
-    access = tuple(HostAccess(name=name, provider=name, address=name, host_dir="/far") for name in names)
+    access = tuple(HostSettings(name=name, provider=name, address=name, host_dir="/far") for name in names)
     mngr = QuickMngr(root / f"mngr-{agents}")
     wishes = {"slots": agents, "per_host": per_host, "hosts": names, "access": access, "agent_type": "offline"}
     context = rehearse(root / f"engine-{agents}", agents, mngr, **wishes)
     settings = MngrSettings(path="mngr", host_dir=str(mngr.root))
     links = {each.name: SilentLink(each) for each in access}
-    places: dict[str, Place] = {each.name: SshPlace(each, settings, None, links[each.name]) for each in access}
-    context.place = ManyHosts({LOCAL_HOST: context.place, **places})
+    places: dict[str, Host] = {each.name: SshHost(each, settings, None, links[each.name]) for each in access}
+    context.place = Hosts({LOCAL_HOST: context.place, **places})
     runner = SweepRunner(context)
     probes = {name: _empty_probe() for name in names}
     for number, record in enumerate(list(context.state.tests())):

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.triage.review import Review
-from swarm_tui.triage.store import ReviewFolder
+from swarm_tui.review.review import Review
+from swarm_tui.review.verdicts import ReviewFolder
 from tests.git_project import GitProject
 
 FIXES = 40

@@ -9,10 +9,10 @@ import statistics
 import sys
 import time
 
-from swarm_tui.insight.patterns import PatternIndex, find_patterns
-from swarm_tui.model.state import TestRecord, Try
-from swarm_tui.model.states import State
-from tests.insight.failures.measure import LabelledFailure, labelled_failures, measured
+from swarm_tui.failures.patterns import PatternIndex, find_patterns
+from swarm_tui.journal.record import TestRecord, Try
+from swarm_tui.model.results import State
+from tests.failures.recorded.measure import LabelledFailure, labelled_failures, measured
 
 
 def record_of(number: int, failure: LabelledFailure) -> TestRecord:

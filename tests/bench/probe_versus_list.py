@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.provision import find_mngr
-from swarm_tui.places.local import LocalPlace
+from swarm_tui.hosts.local import LocalHost
 from tests.isolation import IsolatedMngr, isolate_mngr
 
 CREATES_AT_ONCE = 3
@@ -48,7 +48,7 @@ async def timed(action: Callable[[], Awaitable[object]], times: int) -> float:
 
 
 async def measure(isolated: IsolatedMngr, counts: list[int]) -> None:
-    place = LocalPlace(isolated.settings)
+    place = LocalHost(isolated.settings)
     print("agents   probe    mngr list   times quicker   states agree")
     made = 0
     for count in counts:

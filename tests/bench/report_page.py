@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from swarm_tui.report.folder import write_report
+from swarm_tui.report.page import write_report
 from tests.report.browser import Browser
 from tests.report.sweeps import START, make_sweep
 

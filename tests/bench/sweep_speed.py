@@ -20,18 +20,18 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.engine import make_context
-from swarm_tui.engine.launch import create_request
-from swarm_tui.engine.order import Order, begin_sweep, prepare_sweep
-from swarm_tui.engine.schedule import CREATES_AT_ONCE
 from swarm_tui.journal.append import JournalWriter, engine_process_id
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.recover import recover_journal
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import Harvested
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.engine import make_context
+from swarm_tui.sweep.launch import create_request
+from swarm_tui.sweep.order import Order, begin_sweep, prepare_sweep
+from swarm_tui.sweep.slots import CREATES_AT_ONCE
 from tests.attacks.real_kills import isolated
-from tests.engine.sweeping import Program
 from tests.git_project import GitProject
+from tests.sweep.sweeping import Program
 from tests.waiting import until
 
 STEPS = (
@@ -93,7 +93,7 @@ def by_script(root: Path, environment: dict[str, str], agents: int, slots: int, 
         return asyncio.run(_script(context, slots))
 
 
-async def _script(context: EngineContext, slots: int) -> float:
+async def _script(context: SweepContext, slots: int) -> float:
     started = time.monotonic()
     free, creating = asyncio.Semaphore(slots), asyncio.Semaphore(CREATES_AT_ONCE)
     mngr, repository = context.mngr, Repository.open(Path(context.spec.repository))

@@ -15,15 +15,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from swarm_tui.engine.journal_keeper import SNAPSHOT_EVERY
 from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.history import JournalHistory
 from swarm_tui.journal.open import open_at_snapshot
+from swarm_tui.journal.recover import SNAPSHOT_EVERY
 from swarm_tui.journal.snapshot import keep_former_snapshot, write_snapshot
 from swarm_tui.model import events as happened
-from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.results import Result
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.bench.table import machine
 
 SWEEP = "20261118-061200"

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.scratch import short_folder
 from tests.bench.terminal import BenchTerminal, quantile
 from tests.room.agent_sweeps import make_sweep
 
@@ -30,9 +31,10 @@ import os, sys
 os.environ.setdefault("TEXTUAL_FPS", "120")
 os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
 from textual.app import App
-from swarm_tui.adapters.terminal import TerminalProgram
+from swarm_tui.adapters.scratch import short_folder
+from swarm_tui.adapters.processes.terminal import TerminalProgram
 from swarm_tui.room.colours import ThemeStyles
-from swarm_tui.room.widgets.terminal import TerminalPane
+from swarm_tui.room.agent.pane import TerminalPane
 class Echo(App):
     ENABLE_COMMAND_PALETTE = False
     def compose(self):
@@ -125,7 +127,7 @@ def measure_room(place: Path, transcript: Path, rounds: int) -> None:
 
 def measure_echo(rounds: int) -> None:
     """Time a key typed into a pane until tmux's echo of it is drawn."""
-    folder = tempfile.mkdtemp(dir="/tmp", prefix="sw")
+    folder = tempfile.mkdtemp(dir=short_folder(), prefix="sw")
     environment = {"TMUX_TMPDIR": folder, "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
     tmux = ["tmux", "-f", "/dev/null"]
     subprocess.run([*tmux, "new-session", "-d", "-s", "echo", "cat"], env=environment, check=True)

@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.agents.contract import TRIES_PATH
-from swarm_tui.engine.one_test_task import OneTestTask
-from swarm_tui.engine.request_handler import RequestHandler
-from swarm_tui.engine.sweep_runner import SweepRunner
+from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.places.place import AgentAddress, AgentStatus, AgentStatuses
+from swarm_tui.sweep.agent import OneTestTask
+from swarm_tui.sweep.requests import RequestHandler
+from swarm_tui.sweep.run import SweepRunner
 from tests.bench.table import machine
 from tests.bench.terminal import BenchTerminal, quantile
-from tests.engine.rehearsal import QuickMngr, record_launch, rehearse
 from tests.fake_mngr import FakeMngr
-from tests.places.fake_place import FakePlace
+from tests.hosts.fake_place import FakePlace
 from tests.programs import end_with_parent
+from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
 
 ROOT: Final = Path(__file__).parents[2]
 IDLE_SECONDS: Final = 10.0

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.api_errors import time_of_day
 from swarm_tui.model.events import DialTurned, Event, Harvested, LoginLost, LoginRestored, MessageSent, Queued
-from swarm_tui.model.trouble import time_of_day
 from tests.bench import asking_agent
 from tests.claude.installed import claude_folder
 from tests.claude.lab import ClaudeLab, claude_lab

@@ -1,1 +1,1 @@
-"""The real Claude Code, its model played by a script: no account, no network, every situation on demand."""
+"""Tests with the real Claude Code and a scripted model, without account and network."""

@@ -1,4 +1,4 @@
-"""The fixtures of the tests with the real Claude Code."""
+"""Fixtures of the tests with the real Claude Code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.programs import require_program, skip_without_program
 
 @pytest.fixture(scope="session")
 def claude() -> Path:
-    """Return the folder that holds the pinned `claude`."""
-    # mngr's hooks for Claude Code are shell scripts around jq.
+    """Return the folder with the pinned `claude`."""
+    # mngr's hooks for Claude Code are shell scripts that use jq.
     require_program("jq")
     folder = claude_folder()
     if folder is None:

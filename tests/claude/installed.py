@@ -1,4 +1,4 @@
-"""The pinned Claude Code that the tests drive: from a cache, else from npm, which brings it once."""
+"""The pinned Claude Code that the tests run, from a cache or installed once with npm."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-# The dialogs that imbue-mngr-claude 0.3 knows are this version's.
+from tests.waiting import PATIENCE
+
+# imbue-mngr-claude 0.3 recognizes the dialogs of this version.
 VERSION: Final = "2.1.293"
 PACKAGE: Final = f"@anthropic-ai/claude-code@{VERSION}"
 
 
 @functools.cache
 def claude_folder() -> Path | None:
-    """Return the folder that holds `claude`, or None where it is not cached and npm cannot bring it."""
+    """Return the folder with `claude`, or None if it is not cached and npm cannot install it."""
     cache = (
         Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swarm-tui" / "tests" / f"claude-{VERSION}"
     )
     programs = cache / "node_modules" / ".bin"
     cache.mkdir(parents=True, exist_ok=True)
-    # Test workers run side by side: one installs, the others wait for it.
+    # Test workers run concurrently: one installs, the others wait.
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _works(programs / "claude"):
@@ -41,7 +43,7 @@ def _install(cache: Path) -> None:
 
 def _works(program: Path) -> bool:
     try:
-        done = subprocess.run([program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        done = subprocess.run([program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
     except OSError:
         return False
     return done.stdout.startswith(VERSION.encode())

@@ -1,4 +1,4 @@
-"""A machine on which Claude Code works: the real program, a home of its own, an invented key, a scripted model."""
+"""An environment for Claude Code: the real program, a separate home, an invented key, a scripted model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Final
 
 from tests.claude.plays import play
 from tests.claude.scripted_model import ScriptedModel
-from tests.engine.sweeping import Program
 from tests.git_project import GitProject
 from tests.isolation import IsolatedMngr
+from tests.sweep.sweeping import Program
 
 KEY: Final = "sk-ant-api03-" + "0" * 40
 
@@ -57,7 +57,7 @@ CHECKS: Final = {
 
 @dataclass(frozen=True)
 class ClaudeLab:
-    """The project, the program in front of it, and the model behind it."""
+    """The project, the swarm-tui program, and the scripted model."""
 
     project: GitProject
     program: Program
@@ -65,9 +65,9 @@ class ClaudeLab:
 
 
 def lost_messages(lab: ClaudeLab) -> list[str]:
-    """Return what the model has told the agents of the newest sweep whole, and no transcript of theirs has."""
+    """Return completely sent messages that are missing from the transcripts of the newest sweep."""
     transcripts = [path.read_text() for path in lab.program.newest().root.rglob("transcript.jsonl")]
-    # Titles and summaries are no part of a conversation.
+    # Titles and summaries are not part of a conversation.
     said = {key: text for key, text in lab.model.told.items() if not text.startswith(("{", "<summary>"))}
     return [text or key for key, text in said.items() if not any(f'"{key}"' in each for each in transcripts)]
 
@@ -75,7 +75,7 @@ def lost_messages(lab: ClaudeLab) -> list[str]:
 def make_project(
     root: Path, tests: Sequence[str], settings: str = '{"permissions": {"ask": ["Bash(curl:*)"]}}'
 ) -> GitProject:
-    """Make a repository whose tests are named `FUNCTION_PLAY`: what is tested, and what happens to the agent."""
+    """Create a repository with tests named `FUNCTION_PLAY`: the tested function, and the play of the agent."""
     project = GitProject(root)
     rates = root.with_name("rates.md")
     rates.write_text("VAT is 19 percent.\n")
@@ -104,7 +104,7 @@ def make_project(
 def claude_lab(
     mngr: IsolatedMngr, claude: Path, root: Path, tests: Sequence[str], variables: Mapping[str, str] | None = None
 ) -> Iterator[ClaudeLab]:
-    """Set up a machine where a person has exported a key, and nothing else."""
+    """Set up a machine where the user has exported a key, and nothing else."""
     with ScriptedModel(play) as model:
         project = make_project(root, tests)
         environment = mngr.environment | {

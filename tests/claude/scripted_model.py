@@ -1,7 +1,7 @@
-"""A scripted model: a small HTTP server that speaks Anthropic's Messages API to the real Claude Code.
+"""A scripted model: a small HTTP server that implements Anthropic's Messages API for the real Claude Code.
 
-The server keeps no conversation, since every request of Claude Code carries all of it. What it answers is decided by a
-*play*: a function from the request to the turns of the model (see `tests/claude/plays`).
+The server stores no conversations, because every request of Claude Code contains the complete conversation. A *play*
+decides the answers: a function from the request to the turns of the model (see `tests/claude/plays`).
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ ERROR_TYPES: Final = {
 
 @dataclass(frozen=True)
 class Call:
-    """One use of a tool."""
+    """One call of a tool."""
 
     tool: str
     input: Mapping[str, Any]
 
 
 def bash(command: str, description: str = "do it") -> Call:
-    """Return a use of the Bash tool."""
+    """Return a call of the Bash tool."""
     return Call("Bash", {"command": command, "description": description})
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error in the place of a turn; Claude Code asks again."""
+    """An error instead of a turn; Claude Code asks again."""
 
     status: int = 529
     message: str = "Overloaded"
@@ -52,14 +52,14 @@ class Refusal:
 
 @dataclass(frozen=True)
 class HangUp:
-    """The connection is closed, after some events of the stream or before the first one."""
+    """A closed connection, after some events of the stream or before the first one."""
 
     after_events: int = 0
 
 
 @dataclass(frozen=True)
 class Garbage:
-    """Bytes that are no answer of the API, with status 200."""
+    """A response that is not valid for the API, with status 200."""
 
     body: bytes = b"<html>502 Bad Gateway</html>"
 
@@ -69,21 +69,21 @@ Trouble = Refusal | HangUp | Garbage
 
 @dataclass(frozen=True)
 class Turn:
-    """What the model says in one turn; with calls Claude Code goes on, without any its turn ends."""
+    """One turn of the model. With calls Claude Code continues, without calls its turn ends."""
 
     text: str = ""
     calls: Sequence[Call] = ()
     before: Sequence[Trouble] = ()
-    """What the first requests for this turn get instead of it."""
+    """The responses that the first requests for this turn get instead."""
     seconds: float = 0.0
-    """How long the model thinks before its first word."""
+    """Seconds before the first word of the model."""
     usage: Mapping[str, int] = field(default_factory=dict)
-    """Tokens other than those that the server counts, such as `cache_read_input_tokens`."""
+    """Tokens in addition to those that the server counts, such as `cache_read_input_tokens`."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request of Claude Code, as a play sees it."""
+    """One request of Claude Code, for a play."""
 
     body: Json
 
@@ -93,37 +93,37 @@ class Request:
 
     @property
     def has_tools(self) -> bool:
-        """Whether this is a conversation with the agent; titles and summaries are asked for without tools."""
+        """Whether this is a conversation with the agent; requests for titles and summaries have no tools."""
         return bool(self.body.get("tools"))
 
     @property
     def turns_taken(self) -> int:
-        """The number of turns that the model has had in this conversation."""
+        """The number of turns of the model in this conversation."""
         return sum(1 for message in self.messages if message["role"] == "assistant")
 
     @property
     def user_texts(self) -> list[str]:
-        """What persons wrote, oldest first, without the reminders that Claude Code adds."""
+        """Messages of users, oldest first, without the reminders that Claude Code adds."""
         return [text for message in self.messages if (text := _user_text(message))]
 
     @property
     def is_continued(self) -> bool:
-        """Whether the conversation began with a summary of an earlier one, which had become too long."""
+        """Whether the conversation began with a summary of an earlier one that had become too long."""
         return bool(self.user_texts) and "continued from a previous conversation" in self.user_texts[0]
 
     @property
     def tool_results(self) -> list[str]:
-        """What all calls of the conversation returned, oldest first."""
+        """The results of all calls of the conversation, oldest first."""
         blocks = [block for message in self.messages for block in _blocks(message)]
         return [_text_of(block.get("content")) for block in blocks if block["type"] == "tool_result"]
 
 
 Play = Callable[[Request], Sequence[Turn]]
-"""Returns all turns of a conversation, the ones that are over included; the server picks the next one."""
+"""Returns all turns of a conversation, including the finished ones; the server selects the next one."""
 
 
 class ScriptedModel(ThreadingHTTPServer):
-    """The server, on a free port of the loopback; use it as a context manager."""
+    """The server, on a free port of the loopback interface; use it as a context manager."""
 
     daemon_threads = True
 
@@ -131,14 +131,14 @@ class ScriptedModel(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.play = play
         self.guard: Callable[[Request], Trouble | None] = lambda request: None
-        """Returns what an agent's request gets in place of its turn."""
+        """Returns the response that an agent's request gets instead of its turn."""
         self.in_flight = 0
-        """How many requests of agents are being answered, the present one included."""
+        """The number of agents' requests in progress, including the current one."""
         self.requests: list[Request] = []
         self.served: list[tuple[str, Json]] = []
-        """The model and the usage of every turn of the agents that was told whole; titles are not among them."""
+        """The model and the usage of every completely sent turn of the agents, without titles."""
         self.told: dict[str, str] = {}
-        """The texts of the turns that were told whole, by the ids of their messages."""
+        """The texts of the completely sent turns, by the ids of their messages."""
         self._tries: Counter[bytes] = Counter()
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
@@ -158,7 +158,7 @@ class ScriptedModel(ThreadingHTTPServer):
         self._thread.join()
 
     def next_turn(self, raw: bytes) -> Turn | Trouble:
-        """Return the answer to a request: the next turn of its play, or the trouble that comes before it."""
+        """Return the answer to a request: the next turn of its play, or the error before it."""
         request = Request(json.loads(raw))
         if not request.has_tools:
             return Turn('{"title": "Scripted work"}')
@@ -175,7 +175,7 @@ class ScriptedModel(ThreadingHTTPServer):
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Count a request as long as it is answered."""
+        """Count a request while it is being answered."""
         with self._lock:
             self.in_flight += 1
         try:
@@ -185,7 +185,7 @@ class ScriptedModel(ThreadingHTTPServer):
                 self.in_flight -= 1
 
     def events_of(self, turn: Turn, model: str, input_tokens: int) -> Iterator[tuple[str, Json]]:
-        """Return the events by which the API streams a turn."""
+        """Return the events of the API's stream for a turn."""
         with self._lock:
             message_id = f"msg_{next(self._ids):06}"
             call_ids = [f"toolu_{next(self._ids):06}" for _ in turn.calls]
@@ -291,7 +291,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep stderr quiet: `requests` holds everything."""
+        """Print nothing, because `requests` has everything."""
 
 
 def _blocks(message: Json) -> list[Json]:
@@ -313,7 +313,7 @@ def _user_text(message: Json) -> str:
 
 
 def _joined(events: Iterator[tuple[str, Json]]) -> Json:
-    """Return the message that a stream of events builds up."""
+    """Return the message that a stream of events describes."""
     message: Json = {}
     for name, data in events:
         if name == "message_start":

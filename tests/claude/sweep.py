@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Final
 
-from swarm_tui.journal.fold import SweepState
-from swarm_tui.model.state import TestRecord
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.events import Seen
 from tests.claude.lab import ClaudeLab
 from tests.waiting import until
+
+LONGEST: Final = 1000.0
+"""Time limit in seconds for steps of a sweep that take a minute on an idle machine."""
 
 
 class Sweep:
@@ -16,7 +21,7 @@ class Sweep:
 
     def __init__(self, lab: ClaudeLab, *words: str) -> None:
         self.lab = lab
-        # A machine with much to do would have fewer agents at work than a test needs.
+        # On a busy machine, the throttle would run fewer agents than a test needs.
         self.process = lab.program.start("run", "--headless", "--agent", "claude", "--ignore-load", *words)
 
     def state(self) -> SweepState:
@@ -33,12 +38,27 @@ class Sweep:
                 return None
             return record if condition(record) else None
 
-        found = until(has_come, f"test_{name}", seconds=400.0, describe=self.story)
+        found = until(has_come, f"test_{name}", seconds=LONGEST, describe=self.story)
+        assert found is not None
+        return found
+
+    def wait_until_seen(self, name: str, condition: str) -> Seen:
+        """Wait until the journal has an observation of a test's agent with this condition, even if it is over now."""
+
+        def seen() -> Seen | None:
+            try:
+                events = self.lab.program.newest_events()
+            except IndexError:
+                return None
+            found = (event for event in events if isinstance(event, Seen) and event.test.endswith(f"::test_{name}"))
+            return next((event for event in found if event.condition.startswith(condition)), None)
+
+        found = until(seen, f"test_{name} to be seen with {condition!r}", seconds=LONGEST, describe=self.story)
         assert found is not None
         return found
 
     def answer(self, name: str, text: str) -> None:
-        """Answer what the agent of a test asks now."""
+        """Answer the current question of a test's agent."""
         listed = json.loads(self.lab.program.call("pending", "--json").stdout)
         items = [item for group in listed["groups"] for item in group["items"]]
         (item,) = [item["id"] for item in items if item["test"].endswith(f"::test_{name}")]
@@ -46,13 +66,13 @@ class Sweep:
         assert done.returncode == 0, done.stderr
 
     def end(self) -> int:
-        return self.process.wait(timeout=500)
+        return self.process.wait(timeout=LONGEST)
 
     def close(self) -> None:
-        """Stop what a test that failed has left."""
+        """Stop everything that a failed test has left running."""
         if self.process.poll() is None:
             self.lab.program.call("stop")
-            self.process.wait(timeout=500)
+            self.process.wait(timeout=LONGEST)
 
     def story(self) -> str:
         try:

@@ -1,4 +1,4 @@
-"""The hook: what it notes of Claude Code, and how answers reach a dialog; with the real program."""
+"""The hook with the real Claude Code: recorded events, and answers to dialogs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from swarm_tui.agents.claude import hook
+from swarm_tui.agents.types.claude import hook
+from swarm_tui.agents.types.claude.observer import answer_content, parse_question
+from swarm_tui.model.questions import Question, QuestionKind, answer_problem
+from tests.claude import form_server
 from tests.claude.lab import KEY
 from tests.claude.scripted_model import Call, Refusal, ScriptedModel, Turn, bash
 from tests.isolation import IsolatedMngr
@@ -29,7 +32,7 @@ LOOK_UP = bash("curl -s http://127.0.0.1:9/prices", "look up the prices")
 
 @dataclass(frozen=True)
 class Agent:
-    """A Claude Code agent of mngr's with our hook."""
+    """A Claude Code agent of mngr with our hook."""
 
     name: str
     state_dir: Path
@@ -60,16 +63,16 @@ class Agent:
 
 
 class Launcher:
-    """Launches agents whose model says given turns, and destroys them afterwards."""
+    """Launches agents whose model has given turns, and destroys them afterwards."""
 
     def __init__(self, mngr: IsolatedMngr, claude: Path, folder: Path) -> None:
         self.mngr, self.claude, self.folder = mngr, claude, folder
         self.names: list[str] = []
         self.models: list[ScriptedModel] = []
 
-    def launch(self, name: str, turns: Sequence[Turn]) -> Agent:
+    def launch(self, name: str, turns: Sequence[Turn], *words: str, mode: str = "default") -> Agent:
         model, is_launched = ScriptedModel(lambda request: turns).__enter__(), threading.Event()
-        # While mngr still waits for its message to arrive it may press Enter again, which would answer a dialog.
+        # While mngr waits for its message to arrive, it may press Enter again, which would answer a dialog.
         model.guard = lambda request: None if is_launched.wait(PATIENCE) else Refusal()
         self.models.append(model)
         settings = self.folder / "settings.json"
@@ -77,7 +80,7 @@ class Launcher:
         request = CreateRequest(
             name=name,
             agent_type="claude",
-            command=("--permission-mode", "default", "--settings", str(settings)),
+            command=("--permission-mode", mode, "--settings", str(settings), *words),
             source=self.mngr.repository,
             message="begin",
             environment={
@@ -104,7 +107,7 @@ def launcher(isolated_mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> Itera
         model.__exit__()
 
 
-def test_an_answer_reaches_the_dialog(launcher: Launcher) -> None:
+def test_answer_reaches_the_dialog(launcher: Launcher) -> None:
     agent = launcher.launch("allowed", [Turn("I look.", [LOOK_UP]), Turn("Done.")])
     asked = agent.wait_for("asked")
     assert (asked["tool"], asked["input"]["command"]) == ("Bash", LOOK_UP.input["command"])
@@ -114,7 +117,7 @@ def test_an_answer_reaches_the_dialog(launcher: Launcher) -> None:
     assert agent.model.requests[-1].tool_results == ["use the cache"]
 
 
-def test_an_answer_on_the_screen_closes_the_request(launcher: Launcher) -> None:
+def test_answer_on_screen_closes_the_request(launcher: Launcher) -> None:
     agent = launcher.launch("screen", [Turn("I look.", [LOOK_UP]), Turn("Done.")])
     agent.wait_for("asked")
     until(lambda: "Do you want to proceed?" in agent.screen(), "the dialog", describe=agent.screen)
@@ -122,7 +125,7 @@ def test_an_answer_on_the_screen_closes_the_request(launcher: Launcher) -> None:
     assert agent.wait_for("closed")["why"] in ("on the screen", "interrupted")
 
 
-def test_a_question_is_answered_by_its_option(launcher: Launcher) -> None:
+def test_question_is_answered_with_option(launcher: Launcher) -> None:
     question = {
         "question": "Which rate?",
         "header": "Rate",
@@ -139,6 +142,74 @@ def test_a_question_is_answered_by_its_option(launcher: Launcher) -> None:
     assert '"Which rate?"="19"' in agent.model.requests[-1].tool_results[-1]
 
 
-def test_a_refused_key_is_noted(launcher: Launcher) -> None:
+def ask_in(asked: dict[str, Any]) -> Question:
+    ask = parse_question(asked)
+    assert ask is not None
+    return ask
+
+
+def test_plan_without_file_is_read_completely(launcher: Launcher) -> None:
+    plan = "\n".join(f"{number}. change part {number} of the program, and test it" for number in range(1, 61))
+    turns = [Turn("I have a plan.", [Call("ExitPlanMode", {"plan": plan})]), Turn("Done.")]
+    agent = launcher.launch("plan", turns, mode="plan")
+    asked = agent.wait_for("asked")
+    ask = ask_in(asked)
+    assert ask.kind is QuestionKind.PLAN
+    assert ask.text == f"it asks to carry out its plan:\n{plan}"
+    agent.answer(asked["id"], **answer_content(ask, "no, begin with part 7"))
+    agent.wait_for("Stop")
+    assert "begin with part 7" in agent.model.requests[-1].tool_results[-1]
+
+
+def test_one_answer_covers_several_questions(launcher: Launcher) -> None:
+    rate = {
+        "question": "Which rate?",
+        "header": "Rate",
+        "multiSelect": False,
+        "options": [{"label": "19", "description": "as the test has it"}, {"label": "16", "description": "as in 2020"}],
+    }
+    files = {
+        "question": "Which files?",
+        "header": "Files",
+        "multiSelect": True,
+        "options": [{"label": name, "description": f"the file {name}"} for name in ("a.py", "b.py", "c.py")],
+    }
+    agent = launcher.launch(
+        "several", [Turn(calls=[Call("AskUserQuestion", {"questions": [rate, files]})]), Turn("Done.")]
+    )
+    asked = agent.wait_for("asked")
+    ask = ask_in(asked)
+    assert ask.questions[0].descriptions == ("as the test has it", "as in 2020")
+    assert [question.is_many for question in ask.questions] == [False, True]
+    assert answer_problem(ask, "1,2\n1").startswith("1 of 2: choose only one option")
+    assert not answer_problem(ask, "2\n1,3")
+    agent.answer(asked["id"], **answer_content(ask, "2\n1,3"))
+    agent.wait_for("Stop")
+    result = agent.model.requests[-1].tool_results[-1]
+    assert '"Which rate?"="16"' in result
+    assert '"Which files?"="a.py, c.py"' in result
+
+
+def test_form_of_mcp_server_is_validated_and_answered(launcher: Launcher, tmp_path: Path) -> None:
+    servers = {"mcpServers": {"form": {"command": sys.executable, "args": [form_server.__file__]}}}
+    (tmp_path / "servers.json").write_text(json.dumps(servers))
+    words = ("--mcp-config", str(tmp_path / "servers.json"), "--allowedTools", "mcp__form__configure")
+    agent = launcher.launch("form", [Turn(calls=[Call("mcp__form__configure", {})]), Turn("Done.")], *words)
+    asked = agent.wait_for("asked")
+    ask = ask_in(asked)
+    assert [(question.text, question.is_needed) for question in ask.questions] == [
+        ("Port", True), ("Public", False), ("mode", False), ("note", False),
+    ]  # fmt: skip
+    assert answer_problem(ask, "maybe") == "1 of 4: invalid answer 'maybe'; expected a whole number, 1 to 65535"
+    assert answer_problem(ask, "80\n1\n3").startswith("3 of 4: invalid option 3")
+    assert not answer_problem(ask, "80\n2\n2")
+    agent.answer(asked["id"], **answer_content(ask, "80\n2\n2"))
+    agent.wait_for("Stop")
+    answered = json.loads(agent.model.requests[-1].tool_results[-1])
+    assert answered["action"] == "accept"
+    assert answered["content"] == {"port": 80, "is_public": False, "mode": "fast"}
+
+
+def test_rejected_api_key_is_recorded(launcher: Launcher) -> None:
     agent = launcher.launch("refused", [Turn("Hello.", before=[Refusal(403, "no access")] * 9)])
     assert agent.wait_for("StopFailure")["error"] == "authentication_failed"

@@ -1,4 +1,4 @@
-"""The inbox on real agents: three kinds of dialogs answered in five keys, none twice, and a rule for the rest."""
+"""The inbox with real agents: three kinds of dialogs, each group answered with two keys, and a rule for the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from swarm_tui.model.formatting import counted
 from tests.claude.lab import CHECKS, ClaudeLab, claude_lab
+from tests.claude.sweep import LONGEST
 from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.terminal import ProgramTerminal
 from tests.waiting import until
@@ -20,7 +22,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.slow
 
 AGENTS_OF_EACH = int(os.environ.get("SWARM_AGENTS_OF_EACH", "1"))
-"""Of each kind of dialog; 7 are 21 agents. A machine that is too small for them launches them slowly."""
+"""The number of agents for each kind of dialog; 7 are 21 agents, which a small machine launches slowly."""
 FUNCTIONS = [name for name in CHECKS if name != "total"]
 
 
@@ -58,13 +60,13 @@ def kinds(lab: ClaudeLab) -> Counter[str]:
 
 
 def given(lab: ClaudeLab) -> Counter[str]:
-    """Return how often each ask was answered, by its agent and its id."""
+    """Return how often each question was answered, by its agent and its id."""
     lines = (lab.program.newest().root / "events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
     return Counter(f"{event['test']} {event['ask']}" for event in events if event["type"] == "ask_answered")
 
 
-def test_three_kinds_of_dialogs_are_answered_in_five_keys_and_a_rule_answers_the_rest(
+def test_dialog_groups_and_rule_are_answered(
     lab: Callable[[list[str]], ClaudeLab],
 ) -> None:
     plays = ["twice", "options", "fetch"]
@@ -74,31 +76,29 @@ def test_three_kinds_of_dialogs_are_answered_in_five_keys_and_a_rule_answers_the
     words = ("--agent", "claude", "--ignore-load", f"--slots={number}", "--integrator", "none")
     sweep = here.program.start("run", "--headless", *words)
     wanted = Counter({"permission": 2 * AGENTS_OF_EACH, "question": AGENTS_OF_EACH})
-    until(lambda: kinds(here) == wanted, "all to ask", seconds=400, describe=lambda: str(kinds(here)))
+    until(lambda: kinds(here) == wanted, "all to ask", seconds=LONGEST, describe=lambda: str(kinds(here)))
     command = [sys.executable, "-m", "swarm_tui", "open"]
     environment = here.program.environment | {"PYTHONPATH": str(Path(__file__).parents[2])}
     with ProgramTerminal(command, environment=environment, folder=here.project.root) as terminal:
         terminal.wait_until(lambda screen: screen.has_list(f"Tests {number}"))
         terminal.press("5")
         terminal.wait_until(lambda screen: screen.has_list(f"Inbox {number}"))
-        terminal.press("A")
-        keys = ["5", "A"]
-        for place in (1, 2, 3):
-            screen = terminal.wait_for(f"Answer all · {place} of 3")
-            keys.append("1" if screen.has("question: ") else "n" if screen.has("permission: WebFetch") else "y")
-            terminal.press(keys[-1])
-        terminal.wait_for(f"{number} agents answered")
-        assert len(keys) == 5
+        for _ in plays:
+            terminal.press("A")
+            screen = terminal.wait_for("Answer all")
+            terminal.press("1" if screen.has("question: ") else "n" if screen.has("permission: WebFetch") else "y")
+            terminal.wait_for(f"{counted(AGENTS_OF_EACH, 'agent')} answered")
+            terminal.wait_until_gone("Answer all")
         assert list(given(here).values()) == [1] * number
-        # Some ask for more now, and are allowed it once and for all.
+        # Some agents ask for more now, and a rule allows it.
         terminal.wait_for("9/stock")
         terminal.press("r")
-        terminal.wait_for("a command that begins with `curl`")
+        terminal.wait_for("commands that begin with `curl`")
         terminal.press("3")
-        terminal.wait_for("Always yes, until this sweep ends?")
+        terminal.wait_for("Always answer yes, until this sweep ends?")
         terminal.press("y")
         terminal.wait_for(f"{AGENTS_OF_EACH} answer")
-    assert sweep.wait(timeout=240) == 0
+    assert sweep.wait(timeout=LONGEST) == 0
     assert list(given(here).values()) == [1] * (number + AGENTS_OF_EACH)
     heard = [text for request in here.model.requests for text in request.tool_results]
     assert any('"Which rate is right?"="19 percent"' in text for text in heard)

@@ -1,4 +1,4 @@
-"""A sweep by the real Claude Code on two hosts: logged in by what is exported here, asked and answered from here."""
+"""A sweep with the real Claude Code on two hosts, with the login and the answers from this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.mngr_settings import user_settings
-from swarm_tui.model.states import Result, State
+from swarm_tui.model.results import Result, State
 from tests.claude.lab import KEY, claude_lab
 from tests.claude.sweep import Sweep
 from tests.isolation import isolate_mngr
@@ -22,7 +22,7 @@ SECRET = {"DEPLOY_TOKEN": "of-the-integrator-only"}
 
 @pytest.fixture
 def on_hosts(mngr_path: str, claude: Path, tmp_path: Path) -> Iterator[tuple[Sweep, list[LoopbackHost]]]:
-    """Return a sweep that begins on two hosts, which have Claude Code and no login."""
+    """Return a sweep that starts on two hosts, which have Claude Code and no login."""
     path = f"{claude}:{os.defpath}:/usr/local/bin"
     with isolate_mngr(mngr_path) as mngr, loopback_hosts(2, path=path, has_own_disks=can_have_own_disks()) as hosts:
         settings = user_settings(mngr.host_dir)
@@ -34,7 +34,7 @@ def on_hosts(mngr_path: str, claude: Path, tmp_path: Path) -> Iterator[tuple[Swe
             yield Sweep(lab, *words), hosts
 
 
-def test_claude_works_on_hosts_as_it_does_here(on_hosts: tuple[Sweep, list[LoopbackHost]]) -> None:
+def test_claude_works_on_hosts(on_hosts: tuple[Sweep, list[LoopbackHost]]) -> None:
     running, hosts = on_hosts
     question = running.wait_for("stock_question", lambda record: record.state is State.WAITING)
     assert question.question == "May stock be negative on purpose, for orders that are late?"
@@ -51,7 +51,7 @@ def test_claude_works_on_hosts_as_it_does_here(on_hosts: tuple[Sweep, list[Loopb
     folder = running.lab.program.newest()
     for record in state.tests():
         assert record.dollars
-        assert '"All is handed in."' in (folder.agent(record.agent) / "transcript.jsonl").read_text()
+        assert '"The work is submitted."' in (folder.agent(record.agent) / "transcript.jsonl").read_text()
     cleaned = running.lab.program.call("clean", "--yes")
     assert cleaned.returncode == 0, cleaned.stderr
     left = [host.run(f"cd {host.access.host_dir}; ls agents copies swarm 2>/dev/null | grep -v ':$'") for host in hosts]

@@ -1,4 +1,4 @@
-"""The scripted model, asked by the real Claude Code."""
+"""The scripted model with the real Claude Code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import pytest
 
 from tests.claude.lab import KEY
 from tests.claude.scripted_model import Garbage, HangUp, Refusal, Request, ScriptedModel, Trouble, Turn, bash
+from tests.waiting import PATIENCE
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", [(), (Refusal(529),), (HangUp(),), (HangUp(3),), (Garbage(),)])
-def test_claude_gets_its_answer_whatever_comes_before(
-    trouble: tuple[Trouble, ...], claude: Path, tmp_path: Path
-) -> None:
+def test_claude_gets_answer_after_errors(trouble: tuple[Trouble, ...], claude: Path, tmp_path: Path) -> None:
     turns = [Turn(calls=[bash("echo $((6 * 7))")]), Turn("It is done.", before=trouble)]
     with ScriptedModel(lambda request: turns) as model:
         answer = ask_claude(claude, model, tmp_path)
@@ -24,7 +23,7 @@ def test_claude_gets_its_answer_whatever_comes_before(
 
 
 @pytest.mark.slow
-def test_a_play_sees_what_the_person_said(claude: Path, tmp_path: Path) -> None:
+def test_play_gets_messages_of_user(claude: Path, tmp_path: Path) -> None:
     def play(request: Request) -> list[Turn]:
         return [Turn(f"You said {request.user_texts[-1]!r}.")]
 
@@ -41,7 +40,7 @@ def ask_claude(claude: Path, model: ScriptedModel, home: Path, words: str = "beg
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""What Claude Code's own session log comes to: last line, question, tokens, and dollars to the last digit."""
+"""Summaries of Claude Code's session log: last line, question, tokens, and exact cost."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.agents.claude.session_log import ClaudeSummary, dollars_of, tokens_of
-from swarm_tui.agents.kinds import kind_of
-from swarm_tui.model.spending import ModelTokens
+from swarm_tui.agents.types import kind_of
+from swarm_tui.agents.types.claude.session_log import ClaudeSummary, dollars_of, tokens_of
+from swarm_tui.model.money import ModelTokens
 from swarm_tui.transcripts.entries import Role, parse_record
 from tests.claude.scripted_model import Call, Request, ScriptedModel, Turn, bash
 from tests.claude.test_scripted_model import ask_claude
 
-# Lines of Claude Code 2.1.293, without the keys that nobody reads.
+# Lines of Claude Code 2.1.293, without unused keys.
 USER = (
     b'{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"say hello"},'
     b'"timestamp":"2026-11-18T20:10:49.353Z","sessionId":"3b3934db"}'
@@ -62,14 +62,14 @@ def summary(*lines: bytes) -> ClaudeSummary:
     return made
 
 
-def test_a_session_costs_what_claude_itself_says() -> None:
+def test_cost_of_session_equals_claude_total() -> None:
     read = summary(USER, ATTACHMENT, ANSWER, COST_STATE)
     assert read.last_line == "There is nothing to do."
     assert read.tokens == 16_008
     assert read.dollars == pytest.approx(json.loads(COST_STATE)["totalCostUSD"])
 
 
-def test_writes_to_the_cache_cost_by_how_long_they_last() -> None:
+def test_cache_writes_are_priced_by_lifetime() -> None:
     usage = {
         "input_tokens": 100,
         "output_tokens": 10,
@@ -84,7 +84,7 @@ def test_writes_to_the_cache_cost_by_how_long_they_last() -> None:
     assert dollars_of("claude-next", usage) is None
 
 
-def test_a_message_is_counted_once_however_many_blocks_it_has() -> None:
+def test_message_with_several_blocks_is_counted_once() -> None:
     blocks: list[dict[str, Any]] = [{"type": "text", "text": "I look."}, {"type": "tool_use", "name": "Bash"}]
     read = summary(*(message([block]) for block in blocks))
     assert (read.last_line, read.tokens) == ("uses Bash", 1_000_000)
@@ -94,7 +94,7 @@ def test_a_message_is_counted_once_however_many_blocks_it_has() -> None:
     assert read.dollars == pytest.approx(8.0)
 
 
-def test_tokens_are_known_by_model_and_by_what_they_cost() -> None:
+def test_tokens_and_cost_are_counted_by_model() -> None:
     usage = {"input_tokens": 5, "output_tokens": 1, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7}
     small = {"id": "h1", "model": "claude-haiku-4-5", "content": [], "usage": usage}
     lines = [json.dumps({"type": "assistant", "isSidechain": True, "message": small}).encode()] * 2
@@ -109,24 +109,24 @@ def test_tokens_are_known_by_model_and_by_what_they_cost() -> None:
     assert read.tokens == 51_000_013
 
 
-def test_a_subagent_is_paid_for_but_does_not_speak_for_the_agent() -> None:
+def test_subagent_adds_cost_but_no_last_line() -> None:
     text = [{"type": "text", "text": "I am below."}]
     read = summary(ANSWER, message(text, "m9", isSidechain=True))
     assert read.last_line == "There is nothing to do."
     assert read.tokens == 1_016_008
 
 
-def test_without_a_price_there_are_tokens_and_no_dollars() -> None:
+def test_unknown_price_gives_tokens_without_cost() -> None:
     read = summary(ANSWER, message([], "m2", model="claude-next"), message([], "m3"))
     assert (read.tokens, read.dollars) == (2_016_008, None)
 
 
-def test_a_refused_request_is_said_and_costs_nothing() -> None:
+def test_refused_request_is_shown_without_cost() -> None:
     read = summary(RETRY, REFUSED)
     assert (read.last_line, read.tokens, read.dollars) == ("API Error: Request rejected (429)", None, None)
 
 
-def test_the_question_is_what_is_asked_until_it_is_answered() -> None:
+def test_question_is_open_until_answered() -> None:
     asked = {"questions": [{"question": "Which of them?"}, {"question": "And when?"}]}
     read = summary(ANSWER, message([{"type": "tool_use", "id": "t1", "name": "AskUserQuestion", "input": asked}]))
     read.read([message([{"type": "tool_use", "id": "t2", "name": "Read", "input": {}}]), result_of("t2"), ATTACHMENT])
@@ -137,7 +137,7 @@ def test_the_question_is_what_is_asked_until_it_is_answered() -> None:
     assert read.question == "1. Wait."
 
 
-def test_a_prompt_that_is_written_down_after_the_question_it_led_to_is_no_answer() -> None:
+def test_late_logged_prompt_is_not_an_answer() -> None:
     asked = {"questions": [{"question": "Which colour?"}]}
     call = message(
         [{"type": "tool_use", "id": "t1", "name": "AskUserQuestion", "input": asked}], timestamp="2026-11-19T08:57:20Z"
@@ -150,7 +150,7 @@ def test_a_prompt_that_is_written_down_after_the_question_it_led_to_is_no_answer
     assert summary(call, *prompts).asked == ""
 
 
-def test_mngrs_transcript_of_it_is_read_too() -> None:
+def test_mngr_transcript_is_read() -> None:
     asked = {"function_name": "AskUserQuestion", "arguments": {"questions": [{"question": "Which?"}]}}
     step = {"type": "step", "source": "agent", "message": "", "tool_calls": [asked], "metrics": {"prompt_tokens": 7}}
     read = summary(json.dumps(step).encode())
@@ -158,7 +158,7 @@ def test_mngrs_transcript_of_it_is_read_too() -> None:
     assert isinstance(kind_of("claude").new_summary(), ClaudeSummary)
 
 
-def test_the_log_is_shown_as_its_messages_without_the_bookkeeping() -> None:
+def test_log_is_shown_as_messages() -> None:
     lines = (USER, ATTACHMENT, ANSWER, RETRY, REFUSED, COST_STATE)
     entries = [entry for line in lines for entry in parse_record(line)]
     assert [(entry.role, entry.text, entry.is_error) for entry in entries] == [
@@ -177,23 +177,23 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON, JSON)
-def test_any_message_is_read_or_passed_over(content: Any, usage: Any, given_to_tool: Any) -> None:
-    blocks = [{"type": "tool_use", "name": "AskUserQuestion", "input": {"questions": [given_to_tool]}}, {"text": usage}]
+def test_any_message_is_read_or_ignored(content: Any, usage: Any, arguments: Any) -> None:
+    blocks = [{"type": "tool_use", "name": "AskUserQuestion", "input": {"questions": [arguments]}}, {"text": usage}]
     for value in (content, blocks):
         record = {"type": "assistant", "message": {"id": usage, "content": value, "usage": {"output_tokens": usage}}}
         assert "\n" not in summary(json.dumps(record).encode()).last_line
 
 
 @pytest.mark.slow
-def test_a_real_session_with_a_subagent_costs_what_claude_itself_says(claude: Path, tmp_path: Path) -> None:
+def test_real_session_cost_equals_claude_total(claude: Path, tmp_path: Path) -> None:
     usage = {"input_tokens": 1_200, "cache_creation_input_tokens": 30_000, "cache_read_input_tokens": 250_000}
     asked = {"description": "count", "prompt": "count the lines", "subagent_type": "general-purpose"}
 
     def play(request: Request) -> list[Turn]:
         if request.user_texts[0] == asked["prompt"]:
             return [Turn("Three.", usage=usage)]
-        helped = Turn("Somebody else counts.", [Call("Agent", asked)], usage=usage)
-        # It is asked once more where the subagent ends only after the agent's last words.
+        helped = Turn("A subagent counts.", [Call("Agent", asked)], usage=usage)
+        # The question appears again if the subagent finishes after the agent's last message.
         told = [Turn("There are three.", usage=usage)] * 2
         return [helped, Turn("Then I look.", [bash("echo three")], usage=usage), *told]
 

@@ -1,9 +1,10 @@
-"""Sweeps by the real Claude Code: every situation an agent gets into, without anybody there and with somebody."""
+"""Sweeps with the real Claude Code: every situation of an agent, with and without a user."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,18 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.agents.claude.session_log import dollars_of
+from swarm_tui.agents.types.claude.session_log import dollars_of
 from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.api_errors import ApiError, ApiErrorKind
 from swarm_tui.model.events import LoginLost
-from swarm_tui.model.states import Result, State
-from swarm_tui.model.trouble import Trouble, TroubleKind
-from swarm_tui.triage.revisions import returned_fixes
-from swarm_tui.triage.sweep_review import review_sweep
+from swarm_tui.model.results import Result, State
+from swarm_tui.review.open import review_sweep, revised_changes
 from tests.claude.lab import claude_lab, lost_messages
 from tests.claude.scripted_model import Refusal
-from tests.claude.sweep import Sweep
-from tests.engine.sweeping import Program
+from tests.claude.sweep import LONGEST, Sweep
 from tests.isolation import IsolatedMngr, isolate_mngr
+from tests.sweep.sweeping import Program
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ TOKEN = "sk-ant-oat01-" + "0" * 60
 
 
 def limit_headers(reset: int) -> dict[str, str]:
-    """Return the headers by which the server says when a subscription's limit is over."""
+    """Return the response headers that tell when a subscription's limit ends."""
     unified = "anthropic-ratelimit-unified"
     return {
         "retry-after": "3600",
@@ -56,7 +56,8 @@ def sweep(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> Iterator[Callable
     with contextlib.ExitStack() as stack:
 
         def begin(tests: list[str], *words: str, **variables: str) -> Sweep:
-            lab = stack.enter_context(claude_lab(mngr, claude, tmp_path / "shop", tests, variables))
+            # mngr splits some of its arguments at a colon.
+            lab = stack.enter_context(claude_lab(mngr, claude, tmp_path / "a:b" / "shop", tests, variables))
             return stack.enter_context(contextlib.closing(Sweep(lab, *words)))
 
         yield begin
@@ -65,11 +66,8 @@ def sweep(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> Iterator[Callable
 def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
     tests = ["total_clean", "vat_revised", "discount_garbage", "currency_limited", "stock_subagent", "receipt_compact"]
     running = sweep(tests, "--slots", "6", CLAUDE_CODE_AUTO_COMPACT_WINDOW="150000")
-    limited = running.wait_for("currency_limited", lambda record: record.condition)
-    assert limited.state is State.RUNNING
-    assert limited.condition.startswith("API error 429, tries again (")
-    compacting = running.wait_for("receipt_compact", lambda record: record.condition)
-    assert (compacting.state, compacting.condition) == (State.RUNNING, "it compacts its conversation")
+    assert running.wait_until_seen("currency_limited", "API error 429, retrying (").state is State.RUNNING
+    assert running.wait_until_seen("receipt_compact", "compacting its conversation").state is State.RUNNING
     assert running.end() == 0, running.story()
     state = running.state()
     results = {record.test.partition("::test_")[2]: record.result for record in state.tests()}
@@ -86,16 +84,16 @@ def test_a_sweep_needs_no_flags(sweep: Callable[..., Sweep]) -> None:
     for record in state.tests():
         assert record.dollars is not None
         assert record.dollars > 0
-        # The whole transcript: the hand-in is its last call, and its words are the last that the model says.
+        # The complete transcript: the submission is its last call, and its last message is the model's last message.
         transcript = (folder.agent(record.agent) / "transcript.jsonl").read_text()
-        assert '"All is handed in."' in transcript, record.test
+        assert '"The work is submitted."' in transcript, record.test
     assert lost_messages(running.lab) == []
     assert running.state().integrator is not None
     send_back(running.lab.program, "Take today's VAT", "No floats, please.", running.story)
 
 
 def send_back(program: Program, title: str, comment: str, story: Callable[[], str]) -> None:
-    """Send a fix back to its agent, and wait until what came of it has taken its place."""
+    """Send a fix back to its agent, and wait until the revision has replaced it."""
     with review_sweep(program.newest()) as review:
         titles = [fix.title for fix in review.fixes]
     rank = titles.index(title) + 1
@@ -104,22 +102,22 @@ def send_back(program: Program, title: str, comment: str, story: Callable[[], st
 
     def came_back() -> bool:
         with review_sweep(program.newest()) as review:
-            return bool(returned_fixes(review.outcome))
+            return bool(revised_changes(review.outcome))
 
-    until(came_back, "the fix that came back", seconds=400.0, describe=story)
+    until(came_back, "the fix that came back", seconds=LONGEST, describe=story)
     with review_sweep(program.newest()) as review:
         made = review.fixes[rank - 1]
         assert made.title == f"{title}: {comment}"
-        assert returned_fixes(review.outcome)[made.id].comment == comment
+        assert revised_changes(review.outcome)[made.id].comment == comment
         assert any("price * 119 / 100" in line for line in review.net_diff().lines)
 
 
-def test_a_person_is_needed_and_answers_without_a_terminal(sweep: Callable[..., Sweep]) -> None:
+def test_questions_are_answered_without_terminal(sweep: Callable[..., Sweep]) -> None:
     tests = ["receipt_permission", "stock_question", "vat_options", "discount_beside"]
     running = sweep(tests, "--slots", "4", "--integrator", "none")
     asked = running.wait_for("receipt_permission", lambda record: record.state is State.WAITING)
     assert (asked.question, asked.options) == (
-        "it wants to use Bash: curl -s http://127.0.0.1:9/prices",
+        "it asks to use Bash: curl -s http://127.0.0.1:9/prices",
         ("yes", "no"),
     )
     running.answer("receipt_permission", "no, there is no network")
@@ -139,21 +137,21 @@ def test_a_person_is_needed_and_answers_without_a_terminal(sweep: Callable[..., 
     assert any("No, never." in text for text in heard)
 
 
-def test_with_ask_everything_is_asked(sweep: Callable[..., Sweep]) -> None:
+def test_permission_ask_asks_for_everything(sweep: Callable[..., Sweep]) -> None:
     running = sweep(["vat_fixed"], "--permissions", "ask", "--integrator", "none")
     asked = running.wait_for("vat_fixed", lambda record: record.state is State.WAITING)
-    assert asked.question.startswith("it wants to use Bash: ")
+    assert asked.question.startswith("it asks to use Bash: ")
     assert running.lab.program.call("stop").returncode == 0
     running.end()
 
 
-def test_a_lost_login_holds_the_queue_and_one_request_goes_on(sweep: Callable[..., Sweep]) -> None:
+def test_lost_login_holds_queue_until_it_returns(sweep: Callable[..., Sweep]) -> None:
     running = sweep(["vat_fixed", "total_clean"], "--integrator", "none", "--slots", "1")
     lost = Refusal(403, "Your account has no access any more")
     running.lab.model.guard = lambda request: lost
     refused = running.wait_for("vat_fixed", lambda record: record.trouble)
     assert refused.trouble is not None
-    assert (refused.mark, refused.trouble.kind) == ("hindered", TroubleKind.LOGIN_LOST)
+    assert (refused.mark, refused.trouble.kind) == ("hindered", ApiErrorKind.LOGIN_LOST)
     assert running.state().access.lost
     assert running.record("total_clean").state is State.QUEUED
     assert "login lost" in running.lab.program.call("status").stdout
@@ -167,7 +165,7 @@ def test_a_lost_login_holds_the_queue_and_one_request_goes_on(sweep: Callable[..
     assert sum(isinstance(event, LoginLost) for event in events) == 1
 
 
-def test_the_end_of_a_subscriptions_limit_is_known_and_a_person_may_say_that_it_is_over(
+def test_subscription_limit_ends_at_time_or_by_user(
     sweep: Callable[..., Sweep],
 ) -> None:
     words = ["--integrator", "none", "--slots", "1"]
@@ -176,7 +174,7 @@ def test_the_end_of_a_subscriptions_limit_is_known_and_a_person_may_say_that_it_
     limit = Refusal(429, "This request would exceed your account's rate limit", limit_headers(reset))
     running.lab.model.guard = lambda request: limit
     limited = running.wait_for("vat_fixed", lambda record: record.trouble)
-    assert limited.trouble == Trouble(kind=TroubleKind.LIMITED, until=reset, has_given_up=True)
+    assert limited.trouble == ApiError(kind=ApiErrorKind.LIMITED, until=reset, has_given_up=True)
     assert running.state().access.dial.until == reset
     running.lab.model.guard = lambda request: None
     done = running.lab.program.call("request", "release")
@@ -185,17 +183,17 @@ def test_the_end_of_a_subscriptions_limit_is_known_and_a_person_may_say_that_it_
     assert running.record("vat_fixed").result is Result.IMPL_FIX
 
 
-def test_without_a_login_nothing_is_begun(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
+def test_missing_login_prevents_the_sweep(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
     with claude_lab(mngr, claude, tmp_path / "shop", ["total_clean"], {"ANTHROPIC_API_KEY": ""}) as lab:
         del lab.program.environment["ANTHROPIC_API_KEY"]
         done = lab.program.call("run", "--headless")
         assert (done.returncode, done.stderr.count("\n")) == (2, done.stderr.count("\n"))
-        assert "Claude is not logged in here" in done.stderr
+        assert "Claude is not logged in on this machine" in done.stderr
         assert not (lab.project.root / ".swarm").exists()
         assert asyncio.run(mngr.adapter.list_agents()).agents == ()
 
 
-def test_the_sum_is_what_the_model_served(sweep: Callable[..., Sweep]) -> None:
+def test_cost_equals_usage_of_model(sweep: Callable[..., Sweep]) -> None:
     tests = ["total_priced", "stock_subagent", "receipt_compact"]
     running = sweep(tests, "--integrator", "none", CLAUDE_CODE_AUTO_COMPACT_WINDOW="150000")
     assert running.end() == 0, running.story()
@@ -203,7 +201,25 @@ def test_the_sum_is_what_the_model_served(sweep: Callable[..., Sweep]) -> None:
     assert sum(record.dollars or 0 for record in running.state().tests()) == pytest.approx(served, abs=0.005)
 
 
-def test_an_agent_over_its_budget_hands_in_and_nothing_further_is_launched(sweep: Callable[..., Sweep]) -> None:
+def test_clean_removes_copies_from_config_in_home(sweep: Callable[..., Sweep]) -> None:
+    running = sweep(["total_priced"], "--integrator", "none")
+    assert running.end() == 0, running.story()
+    home = Path(running.lab.program.environment["HOME"])
+    config = home / ".claude.json"
+    (copy,) = [record.work_dir for record in running.state().tests()]
+    assert copy in json.loads(config.read_text())["projects"]
+    cleaned = running.lab.program.call("clean", "--yes")
+    assert cleaned.returncode == 0, cleaned.stderr
+    assert f"1 entry in {config}" in cleaned.stderr
+    assert f"keeps {home}/.claude/keybindings.json (mngr added the key meta+q)" in cleaned.stderr
+    assert copy not in config.read_text()
+    preserved = home / ".mngr/preserved"
+    assert f"keeps {preserved} (mngr copies transcripts" in cleaned.stderr
+    found = [path for path in home.rglob("*") if path.name.endswith(Path(copy).name)]
+    assert [path for path in found if not path.is_relative_to(preserved)] == []
+
+
+def test_agent_over_budget_submits_and_launching_stops(sweep: Callable[..., Sweep]) -> None:
     words = ["--slots", "1", "--budget", "1", "--budget-each", "1", "--integrator", "none"]
     running = sweep(["total_costly", "total_clean"], *words)
     running.wait_for("total_costly", lambda record: record.over_budget_at is not None)
@@ -218,7 +234,7 @@ def test_an_agent_over_its_budget_hands_in_and_nothing_further_is_launched(sweep
     assert running.state().spending.dollars == pytest.approx(served, abs=0.005)
 
 
-def test_a_tutorial_is_filled(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
+def test_tutorial_commands_are_filled_in(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
     with claude_lab(mngr, claude, tmp_path / "shop", ["total_clean"]) as lab:
         text = "#!/bin/bash\n# The tutorial of git\n\n# see what git says\ngit --version\n\n# make a folder for notes\n"
         lab.project.commit("A tutorial", {"tutorial.sh": text})
@@ -230,7 +246,7 @@ def test_a_tutorial_is_filled(mngr: IsolatedMngr, claude: Path, tmp_path: Path) 
         assert filled.endswith("# make a folder for notes\ngit init notes")
 
 
-def test_a_tutorial_gets_its_tests(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
+def test_tutorial_gets_tests(mngr: IsolatedMngr, claude: Path, tmp_path: Path) -> None:
     with claude_lab(mngr, claude, tmp_path / "shop", ["total_clean"]) as lab:
         block = "# see what git says\ngit --version"
         lab.project.commit("A tutorial", {"tutorial.sh": f"#!/bin/bash\n# The tutorial of git\n\n{block}\n"})

@@ -14,10 +14,10 @@ from swarm_tui.adapters.mngr_settings import user_settings
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model.events import Launched, Queued
-from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.spec import SweepSpec
 from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.loopback import LoopbackHost, loopback_hosts, mngr_settings
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("ssh", "sshd", "ssh-keygen")]
 
@@ -69,13 +69,13 @@ def test_a_person_attaches_to_an_agent_on_a_host_which_freezes_meanwhile(
         env=mngr.environment | {"TERM": "xterm-256color", "SWARM_MNGR": mngr.settings.path},
         dimensions=(30, 100),
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
     )
     person.expect("C-b d brings you back")
     person.expect_exact("[mngr-swar")
     machine.run("tmux set-option -g assume-paste-time 0")
     person.send("\x11\x14still here\r")
-    until(lambda: "still here" in screen(), "the agent to live on", 30, screen)
+    until(lambda: "still here" in screen(), "the agent to live on", describe=screen)
 
     machine.freeze()
     person.expect("Retrying in")

@@ -9,10 +9,11 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.cli.commands import COMMANDS
+from swarm_tui.adapters.processes.environment import scrubbed_environment
 from swarm_tui.cli.completion import SCRIPTS, completions
+from swarm_tui.cli.main import COMMANDS
 from tests.programs import make_program
+from tests.waiting import PATIENCE
 
 
 def test_commands_are_completed(tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_tab_completes_in_the_shell_itself(shell: str, tmp_path: Path) -> None:
         }
     )
     terminal = pexpect.spawn(
-        path, words, env=environment, cwd=str(tmp_path), encoding="utf-8", timeout=30, dimensions=(24, 200)
+        path, words, env=environment, cwd=str(tmp_path), encoding="utf-8", timeout=PATIENCE, dimensions=(24, 200)
     )
     try:
         terminal.sendline(f"{settings}; echo rea''dy")

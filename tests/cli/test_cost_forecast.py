@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.cli.cost_forecast import say_cost
-from swarm_tui.engine.context import EngineContext
-from swarm_tui.engine.start import write_sweep
+from swarm_tui.cli.sweep_options import say_cost
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.events import Harvested, Integrating, Spent
-from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import INTEGRATOR_KEY, derive_tests
-from tests.engine.rehearsal import QuickMngr, rehearse
+from swarm_tui.model.results import Result
+from swarm_tui.model.spec import INTEGRATOR_KEY, derive_tests
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.start import write_sweep
+from tests.sweep.rehearsal import QuickMngr, rehearse
 
 TESTS = [f"tests/test_{number}.py::test_{number}" for number in range(4)]
 
 
 @pytest.fixture
-def earlier(tmp_path: Path) -> EngineContext:
+def earlier(tmp_path: Path) -> SweepContext:
     """Return a sweep by Claude whose four agents have cost a dollar each, and its integrator two."""
     context = rehearse(tmp_path, 4, QuickMngr(tmp_path / "mngr"), agent_type="claude", integrator="agent")
     context.record(Integrating(by="agent", agent="i"))
@@ -31,39 +31,39 @@ def earlier(tmp_path: Path) -> EngineContext:
     return context
 
 
-def said(context: EngineContext, tests: list[str] = TESTS, **changes: Any) -> list[str]:
+def said(context: SweepContext, tests: list[str] = TESTS, **changes: Any) -> list[str]:
     lines: list[str] = []
     spec = context.spec.model_copy(update=changes)
     assert (say_cost(spec, tests, lines.append).estimated_cost is not None) == any("about" in line for line in lines)
     return lines
 
 
-def test_it_is_said_with_its_range(earlier: EngineContext) -> None:
+def test_it_is_said_with_its_range(earlier: SweepContext) -> None:
     about = "cost: about $6.00 ($6.00 to $6.00), from 1 earlier sweep, 4 agents"
     assert said(earlier) == [about]
     assert said(earlier, is_cost_imputed=True) == [f"{about} imputed"]
-    spent = "the budget of $5 will most likely be spent before the last test is launched"
+    spent = "the budget of $5 is probably too small to launch all tests"
     assert said(earlier, budget=5.0) == [about, spent]
     assert said(earlier, budget=50.0, budget_each=2.0) == [about]
 
 
-def test_unknown_is_said_to_be_unknown(earlier: EngineContext) -> None:
-    unknown = "cost: unknown, for no earlier sweep here says it"
+def test_unknown_is_said_to_be_unknown(earlier: SweepContext) -> None:
+    unknown = "cost: unknown (no earlier sweep here reported it)"
     assert said(earlier, agent_type="codex") == [unknown]
-    cannot = "codex may not say what it costs: then the budget cannot hold"
+    cannot = "codex may not report its cost; the budget is not enforced then"
     assert said(earlier, agent_type="codex", budget=3.0) == [cannot, unknown]
     assert said(earlier, kind="fill") == [unknown]
     assert said(earlier, repository=str(Path(earlier.spec.repository).parent)) == [unknown]
 
 
-def test_agents_without_a_model_cost_nothing(earlier: EngineContext) -> None:
+def test_agents_without_a_model_cost_nothing(earlier: SweepContext) -> None:
     assert said(earlier, agent_type="offline") == []
     assert said(earlier, agent_type="offline", budget_each=1.0) == [
-        "these agents cost nothing: the budget has nothing to hold"
+        "the budget has no effect: these agents cost nothing"
     ]
 
 
-def test_sweeps_that_cannot_be_read_or_say_nothing_are_passed_over(earlier: EngineContext) -> None:
+def test_sweeps_that_cannot_be_read_or_say_nothing_are_passed_over(earlier: SweepContext) -> None:
     runs = earlier.folder.root.parent
     (runs / "20261119-000000").mkdir()
     (runs / "20261119-000000" / "sweep.json").write_text("{")

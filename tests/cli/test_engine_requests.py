@@ -9,23 +9,22 @@ import pytest
 
 from swarm_tui.cli.engine_requests import send_request, wait_for_release
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.engine.context import EngineContext
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
 from swarm_tui.model.events import EngineEnded, EngineStarted, RequestAnswered
-from swarm_tui.model.requests import Request, RequestKind
-from tests.engine.rehearsal import QuickMngr, rehearse
+from swarm_tui.sweep.context import SweepContext
+from tests.sweep.rehearsal import QuickMngr, rehearse
 from tests.waiting import until
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> EngineContext:
+def context(tmp_path: Path) -> SweepContext:
     return rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
 
 
-def end_when_asked(context: EngineContext, lock: EngineLock) -> Request:
+def end_when_asked(context: SweepContext, lock: EngineLock) -> Request:
     """End as an engine that reads no requests any more; return what it was asked."""
     follower = RequestFollower(context.folder)
     asked = until(lambda: follower.read()[0], "a request")
@@ -33,7 +32,7 @@ def end_when_asked(context: EngineContext, lock: EngineLock) -> Request:
     return asked[0]
 
 
-def test_an_engine_that_ends_before_it_answers_is_begun_again(context: EngineContext) -> None:
+def test_an_engine_that_ends_before_it_answers_is_begun_again(context: SweepContext) -> None:
     begun: list[EngineLock] = []
     requests: list[Request] = []
 
@@ -53,17 +52,17 @@ def test_an_engine_that_ends_before_it_answers_is_begun_again(context: EngineCon
     begun[0].release()
 
 
-def test_without_another_engine_it_is_said(context: EngineContext) -> None:
+def test_without_another_engine_it_is_said(context: SweepContext) -> None:
     lock = EngineLock(context.folder.lock)
     lock.acquire()
     ending = threading.Thread(target=end_when_asked, args=(context, lock))
     ending.start()
-    with pytest.raises(SwarmError, match="the engine ended before it answered"):
+    with pytest.raises(SwarmError, match="the engine exited before it answered"):
         send_request(open_sweep(context.folder), RequestKind.RETRY)
     ending.join()
 
 
-def test_a_sweep_that_is_over_is_waited_for_until_its_engine_lets_go(context: EngineContext) -> None:
+def test_a_sweep_that_is_over_is_waited_for_until_its_engine_lets_go(context: SweepContext) -> None:
     lock = EngineLock(context.folder.lock)
     lock.acquire()
     opened = open_sweep(context.folder)
@@ -82,7 +81,7 @@ def test_a_sweep_that_is_over_is_waited_for_until_its_engine_lets_go(context: En
     assert len(pauses) == 3
 
 
-def test_the_next_engine_is_not_waited_for(context: EngineContext) -> None:
+def test_the_next_engine_is_not_waited_for(context: SweepContext) -> None:
     context.record(EngineEnded(why="stopped"))
     lock = EngineLock(context.folder.lock)
     lock.acquire()
@@ -96,13 +95,13 @@ def test_the_next_engine_is_not_waited_for(context: EngineContext) -> None:
     ("words", "said"),
     [
         (["integrate", "--json"], "integrating sweep"),
-        (["stop"], "there is nothing to stop"),
-        (["clean", "--yes"], "has left nothing to clean"),
+        (["stop"], "nothing to stop"),
+        (["clean", "--yes"], "nothing to clean in"),
     ],
     ids=["integrate", "stop", "clean"],
 )
 def test_what_comes_right_after_the_last_event_is_done(
-    context: EngineContext,
+    context: SweepContext,
     words: list[str],
     said: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,12 @@ from swarm_tui.cli.main import run_command_line
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model import events as happened
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.git_project import GitProject, file_contents
-from tests.triage.conftest import number_lines
+from tests.review.conftest import number_lines
 
 SWEEP = "20261118-061200"
+SOURCE = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_commits_that_are_not_listed_are_said(project: GitProject, capsys: pytes
     words = ("--base", "main", "integrated", "--list")
     assert "not listed" not in fixes(capsys, *words)[2]
     project.commit("Tidy up", {"notes.txt": "tidy\n"})
-    note = "note: 1 of 5 commits not listed, for want of [FIX_IMPL]; --all makes every commit a fix\n"
+    note = "note: 1 of 5 commits not listed, they are not marked [FIX_IMPL]; to list all, add --all\n"
     assert fixes(capsys, *words)[2] == note
     assert "not listed" not in fixes(capsys, *words, "--all")[2]
 
@@ -78,7 +81,10 @@ def test_the_json_tells_the_fixes_and_the_plan(project: GitProject, capsys: pyte
             "title": title,
             "branch": "",
             "agents": [],
+            "by_integrator": "",
             "verdict": verdict,
+            "effect": None,
+            "weaker": [],
             "hunks": [{"number": f"{rank}.1", "title": place, "added": 1, "removed": 1, "verdict": verdict}],
         }
         for rank, commit, title, verdict, place in (
@@ -140,7 +146,7 @@ def test_a_branch_without_fixes_says_how_to_see_its_commits(
     squashed = commits_of(project)[0]
     code, out, error = fixes(capsys, "--base", "main", squashed, "--list")
     assert (code, out.split("\n")[2:]) == (0, ["reviewed 0 of 0, 0 reverted, 0 open", ""])
-    assert "--all makes every commit a fix" in error
+    assert "to review all commits, add --all" in error
 
 
 def test_a_diff_that_goes_into_a_file_can_be_applied(
@@ -163,10 +169,31 @@ def test_a_diff_that_goes_into_a_file_can_be_applied(
     assert project.git("write-tree") == tree
 
 
+@pytest.mark.parametrize(("content", "code"), [("echo \x1b[31m\n", 1), ("shown\rhidden\n", 1), ("plain\r\n", 0)])
+def test_diff_with_control_characters_is_not_piped(project: GitProject, content: str, code: int) -> None:
+    project.commit("[FIX_IMPL] Four", {"file": content})
+    words = [sys.executable, "-m", "swarm_tui", "fixes", "--base", "main", "--diff"]
+    done = subprocess.run(words, cwd=project.root, capture_output=True, env=os.environ | {"PYTHONPATH": str(SOURCE)})
+    assert done.returncode == code, done.stderr
+    assert bool(done.stdout) == (code == 0)
+    assert (b"swarm-tui fixes --diff > plan.diff" in done.stderr) == (code == 1)
+
+
+def test_unreadable_gitmodules_do_not_stop_a_review(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+    commit = project.git("rev-parse", "HEAD")
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{commit},sub")
+    project.git("commit", "--quiet", "-m", "[FIX_IMPL] Four")
+    project.write({".gitmodules": b'[submodule "x\nbroken\n'})
+    code, out, error = fixes(capsys, "--base", "main", "--list")
+    assert (code, "Four" in out) == (0, True), error
+    code, out, error = fixes(capsys, "--base", "main", "--diff")
+    assert (code, f"Subproject commit {commit}" in out) == (0, True), error
+
+
 def test_a_plan_that_does_not_build_has_no_diff(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, error = fixes(capsys, "--base", "main", "--revert", "1", "--diff")
     assert (code, out) == (1, "")
-    assert "the plan does not build: reverting #1 One conflicts with #3 Three" in error
+    assert "the plan has conflicts: reverting #1 One conflicts with #3 Three" in error
 
 
 def test_the_diff_is_what_the_plan_does_to_the_base(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,16 +216,16 @@ def test_a_plan_that_does_not_build_is_not_applied(project: GitProject, capsys: 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--base", "main", "--revert", "9"], "9 is none of the 3 fixes: `swarm-tui fixes` lists them"),
-        (["--base", "main", "--revert", "main"], "none of the 3 fixes"),
-        (["--base", "main", "--revert", "HEAD~3"], "--all makes every commit a fix"),
-        (["--base", "main", "--revert", "1", "--keep", "#1"], "kept and reverted"),
-        (["--base", "main", "--revert=--help"], "--help is none of the 3 fixes"),
+        (["--base", "main", "--revert", "9"], "unknown fix: 9\nhint: run `swarm-tui fixes --list`"),
+        (["--base", "main", "--revert", "main"], "unknown fix: main"),
+        (["--base", "main", "--revert", "HEAD~3"], "not marked [FIX_IMPL]: add --all"),
+        (["--base", "main", "--revert", "1", "--keep", "#1"], "in both --keep and --revert"),
+        (["--base", "main", "--revert=--help"], "unknown fix: --help"),
         (["--base", "gone"], "there is no commit 'gone'"),
-        (["--base", "main", "--drop"], "give --apply too"),
+        (["--base", "main", "--drop"], "--drop requires --apply"),
         (["--base", "main", "--apply"], "nothing is reverted"),
         (["--base", "main", "--revert", "2", "--apply=-x"], "no name for a branch"),
-        ([], "there is no sweep here"),
+        ([], "no sweeps in this repository"),
         (["nosuch"], "no sweep"),
     ],
 )
@@ -269,7 +296,36 @@ def test_a_sweep_tells_rank_branch_and_agents_from_the_integrators_report(
     assert told[0]["branch"] == f"swarm/{SWEEP}/three"
     assert told[0]["agents"] == ["agent-three", "agent-third"]
     assert told[2]["agents"] == []
-    assert f"swarm/{SWEEP}/lost is ranked, but no commit is named for it" in err
+    assert f"swarm/{SWEEP}/lost is ranked, but the report names no commit for it" in err
+
+
+def test_list_and_json_have_the_effect_of_each_fix_on_the_tests(
+    project: GitProject, sweep: SweepFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, one, two, three = commits_of(project)
+    report = sweep.integrator / "integrator_outcome.json"
+    ranking = [
+        {"commit": three, "turned_green": ["t.py::two", "t.py::three"], "broken": ["t.py::x"], "is_measured": True},
+        {"commit": two, "turned_green": ["t.py::two"], "is_measured": False, "why": "too few seconds"},
+        {"commit": one, "is_measured": True},
+    ]
+    report.write_text(json.dumps(json.loads(report.read_text()) | {"ranking": ranking}))
+    _, out, _ = fixes(capsys, SWEEP, "--list")
+    rows = [row for row in out.splitlines() if row.lstrip().startswith(("1 ", "2 ", "3 "))]
+    assert [row.rpartition("  ")[2] for row in rows] == [
+        "Three · turns 2 tests green, breaks 1 test (measured)",
+        "Two · turns 1 test green (as its agents report)",
+        "One · changes no test result (measured)",
+    ]
+    _, out, _ = fixes(capsys, SWEEP, "--json")
+    first, second, _ = (fix["effect"] for fix in json.loads(out)["fixes"])
+    assert first == {
+        "is_measured": True,
+        "turned_green": ["t.py::two", "t.py::three"],
+        "broken": ["t.py::x"],
+        "why": "",
+    }
+    assert (second["is_measured"], second["why"]) == (False, "too few seconds")
 
 
 def test_verdicts_on_a_sweep_lie_in_its_folder(
@@ -290,7 +346,7 @@ def test_a_branch_that_is_gone_is_reviewed_by_its_last_commit(
     project.git("branch", "-D", f"swarm/{SWEEP}/integrated")
     code, _, err = fixes(capsys)
     assert code == 0
-    assert "is gone; its last commit is reviewed" in err
+    assert "is missing; this is a review of its last commit" in err
 
 
 def test_a_broken_report_and_a_sweep_without_integration(
@@ -300,11 +356,11 @@ def test_a_broken_report_and_a_sweep_without_integration(
     code, out, err = fixes(capsys)
     assert code == 0
     assert "One" in out.split("\n")[2]
-    assert "the integrator's report is left aside" in err
+    assert "invalid report of the integrator" in err
     sweep.events.write_text("")
     code, _, err = fixes(capsys)
     assert code == 2
-    assert "has not been integrated yet" in err
+    assert "is not integrated yet" in err
 
 
 def test_parts_of_row_0_are_named_by_numbers(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
@@ -320,7 +376,9 @@ def test_parts_of_row_0_are_named_by_numbers(project: GitProject, capsys: pytest
     ]
     project.git("switch", "--quiet", "--detach", "main")
     project.git("cherry-pick", "integrated~2", "integrated")
-    assert f"the plan is clean: 1 reverted, 1 part left out, tree {project.git('rev-parse', 'HEAD^{tree}')}" in out
+    assert (
+        f"the plan is clean: 1 reverted, 1 test change left out, tree {project.git('rev-parse', 'HEAD^{tree}')}" in out
+    )
     assert plan_of(fixes(capsys, "--base", "main", "integrated", "--revert", "0", "--json")[1])["left_out"] != []
 
 
@@ -337,9 +395,10 @@ def test_hunks_of_a_fix_are_named_by_numbers(project: GitProject, capsys: pytest
         ["4.2", "revert"],
         ["4.3", "·"],
     ]
-    assert "the plan is clean: 0 reverted, 1 hunk of others" in out
+    assert "the plan is clean: 0 reverted, 1 hunk of other fixes" in out
     code, out, error = fixes(capsys, *branch, "--revert", "4.7")
-    assert (code, "fix 4 has 3 hunks: 4.1 lines.txt:20, 4.2 lines.txt:35, 4.3 other.txt:1" in error) == (2, True)
+    hint = "use 4 for the whole fix, or one of 4.1 lines.txt:20, 4.2 lines.txt:35, 4.3 other.txt:1"
+    assert (code, f"fix 4 has 3 hunks, not 7\nhint: {hint}\n" in error) == (2, True)
     code, out, _ = fixes(capsys, *branch, "--revert", "4", "--keep", "4.3", "--why", "too much", "--apply", "--json")
     told = json.loads(out)
     assert [fix["verdict"] for fix in told["fixes"]] == [None, None, None, "partly"]
@@ -373,17 +432,6 @@ def test_patches_give_the_previewed_tree(project: GitProject, capsys: pytest.Cap
     assert fixes(capsys, *plan, "--patches", str(folder))[0] == 2
 
 
-def test_each_fix_gets_a_branch_with_what_it_builds_on(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = fixes(capsys, "--base", "main", "integrated", "--branches")
-    assert code == 0
-    one, two, three = (line.split()[0] for line in out.strip().split("\n"))
-    assert out.strip().endswith("(with #1, on which it builds)")
-    assert project.git("log", "--format=%s", f"main..{one}") == "[FIX_IMPL] One"
-    assert project.git("log", "--format=%s", f"main..{two}") == "[FIX_IMPL] Two"
-    assert project.git("log", "--format=%s", f"main..{three}").split("\n") == ["[FIX_IMPL] Three", "[FIX_IMPL] One"]
-    assert fixes(capsys, "--base", "main", "integrated", "--branches")[:2] == (0, out)
-
-
 GLAB = """#!/bin/sh
 printf '%s\\0' "$@" > {folder}/said
 printf 'Creating merge request\n\n !7 Title\n https://gitlab.example/ada/project/-/merge_requests/7\n'
@@ -405,7 +453,7 @@ def test_a_pull_request_is_pushed_and_opened_only_where_that_is_asked(
     project.git("remote", "add", "origin", str(remote.root))
     plan = ("--base", "main", "integrated", "--revert", "2", "--pr")
     _, out, _ = fixes(capsys, *plan)
-    assert out.startswith("2 fixes and 1 better test\n\nMade by agents")
+    assert out.startswith("2 fixes and 1 better test\n\nCreated by agents")
     assert remote.git("for-each-ref") == ""
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     code, out, _ = fixes(capsys, *plan, "--push")

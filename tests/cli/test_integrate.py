@@ -10,10 +10,9 @@ import pytest
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.journal.append import EngineLock, JournalWriter, engine_process_id
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model.events import Integrating
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.git_project import GitProject, file_contents
 
 
@@ -50,7 +49,7 @@ def test_without_a_sweep_it_says_how_to_start_one(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [(["integrate"], "integrating sweep 2026"), (["open", "20261118"], "needs a terminal")]
+    ("words", "told"), [(["integrate"], "integrating sweep 2026"), (["open", "20261118"], "requires a terminal")]
 )
 def test_a_sweep_is_found_from_a_folder_inside_of_its_repository(
     folder: SweepFolder,
@@ -75,7 +74,7 @@ def test_a_living_engine_is_asked_to_do_it(folder: SweepFolder, capsys: pytest.C
         lock.release()
     ((request,), _) = RequestFollower(folder).read()
     assert request.kind is RequestKind.INTEGRATE
-    assert "asked to integrate" in capsys.readouterr().err
+    assert "will integrate when its last test is pulled" in capsys.readouterr().err
     assert not folder.events.exists()
 
 
@@ -88,7 +87,7 @@ def test_a_sweep_without_work_has_no_branch(folder: SweepFolder, capsys: pytest.
     # What is said then sends nobody round in circles.
     assert run_command_line(["fixes"]) == 2
     said = capsys.readouterr().err
-    assert "has no fixes: no agent made a change that may be taken" in said
+    assert "has no fixes: no agent submitted a usable change" in said
     assert "swarm-tui integrate" not in said
 
 
@@ -102,8 +101,8 @@ def test_the_offline_agent_is_no_integrator(folder: SweepFolder, capsys: pytest.
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--slots", "0"], "--slots 0"),
-        (["--speed", "-1"], "--speed -1"),
+        (["--slots", "0"], "--slots: 0"),
+        (["--speed", "-1"], "--speed: -1"),
         (["--mngr", "/nowhere/mngr"], "/nowhere/mngr"),
     ],
 )
@@ -134,8 +133,8 @@ def test_an_integration_that_nobody_works_on_any_more_is_not_waited_for(
     lock.acquire()
     try:
         assert run_command_line(["fixes"]) == 2
-        assert "is being integrated: `swarm-tui open" in capsys.readouterr().err
+        assert "is being integrated\nhint: run `swarm-tui open" in capsys.readouterr().err
     finally:
         lock.release()
     assert run_command_line(["fixes"]) == 2
-    assert "has not been integrated yet: `swarm-tui integrate" in capsys.readouterr().err
+    assert "is not integrated yet\nhint: run `swarm-tui integrate" in capsys.readouterr().err

@@ -15,13 +15,20 @@ import pexpect
 import pytest
 
 from swarm_tui import __version__
-from swarm_tui.adapters.process import run_process
-from swarm_tui.cli.called_as import as_called
-from swarm_tui.cli.commands import COMMAND_BY_NAME, COMMANDS
-from swarm_tui.cli.main import CommandModule, build_parser, run_command_line, subcommands
+from swarm_tui.adapters.processes.run import run_process
+from swarm_tui.cli.main import (
+    COMMAND_BY_NAME,
+    COMMANDS,
+    CommandModule,
+    as_called,
+    build_parser,
+    run_command_line,
+    subcommands,
+)
 from swarm_tui.journal.folder import runs_folder
 from swarm_tui.room.splash import ENTER
-from tests.engine.rehearsal import QuickMngr, rehearse
+from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.waiting import PATIENCE
 
 HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest", "pydantic"}
 HEAVY = sorted(HEAVIEST | {"asyncio"})
@@ -50,7 +57,7 @@ async def test_version_and_help_import_nothing_heavy(words: list[str]) -> None:
 
 async def test_the_first_frame_of_a_room_waits_for_nothing_that_is_of_use_later() -> None:
     script = (
-        "import sys, swarm_tui.room.entry, swarm_tui.room.screens.sweep\n"
+        "import sys, swarm_tui.room.entry, swarm_tui.room.grid.screen\n"
         "print([name for name in sys.argv[1:] if name in sys.modules])"
     )
     late = ["git", "tarfile", *(f"swarm_tui.{name}" for name in ("adapters.git", "adapters.mngr", "triage", "engine"))]
@@ -94,7 +101,7 @@ def test_the_first_frame_of_the_room_waits_for_nothing_heavy(words: str, tmp_pat
         sweep.mkdir(parents=True)
         (sweep / "sweep.json").touch()
     command = ["-X", "importtime", "-m", "swarm_tui", *words.split()]
-    room = pexpect.spawn(sys.executable, command, cwd=str(tmp_path), encoding="utf-8")
+    room = pexpect.spawn(sys.executable, command, cwd=str(tmp_path), encoding="utf-8", timeout=PATIENCE)
     room.expect_exact(ENTER)
     imported = set(re.findall(r"\| +([\w.]+)\r\n", room.before or ""))
     room.kill(signal.SIGTERM)
@@ -117,54 +124,70 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"swarm-tui {__version__}\n"
 
 
-def test_a_mistyped_command_is_exit_2_with_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistyped_command_hints_at_the_similar_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["docter"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "swarm-tui: there is no command 'docter': did you mean `swarm-tui doctor`?\n"
+    assert captured.err == "swarm-tui: unknown command: 'docter'\nhint: did you mean `swarm-tui doctor`?\n"
 
 
-def test_an_option_that_does_not_exist_is_exit_2_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["doctor", "--nonsense"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "swarm-tui: unrecognized arguments: --nonsense: `swarm-tui doctor --help` tells more\n"
+    assert captured.err == "swarm-tui: unrecognized arguments: --nonsense\nhint: run `swarm-tui doctor --help`\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "problem", "hint"),
     [
         (
             ["run", "-k", "share"],
-            "unrecognized arguments: -k: `swarm-tui run --help` tells more; pytest's own options go after --",
+            "unrecognized arguments: -k",
+            "run `swarm-tui run --help`; give options of pytest after --",
         ),
-        (["run", "--slots", "many"], "argument --slots: invalid int value: 'many': `swarm-tui run --help` tells more"),
-        (["tutorial"], "required"),
-        (["tutorial", "blocks"], "`swarm-tui tutorial blocks --help` tells more"),
-        (["completion"], "the following arguments are required: shell: "),
-        (["20261118"], "`swarm-tui open 20261118` opens that sweep"),
-        (["request", "retry"], "which tests are to retry? name them"),
+        (["run", "--slots", "many"], "argument --slots: invalid int value: 'many'", "run `swarm-tui run --help`"),
+        (["run", "--timeout", "soon"], "argument --timeout: invalid duration: 'soon'", "use 90s, 30m or 2h"),
+        (
+            ["tutorial", "blocks"],
+            "the following arguments are required: FILE",
+            "run `swarm-tui tutorial blocks --help`",
+        ),
+        (["completion"], "the following arguments are required: shell", "run `swarm-tui completion --help`"),
+        (["run", "--breaker", "8"], "--breaker was renamed", "use --hold-similar"),
+        (["run", "--breaker=8"], "--breaker was renamed", "use --hold-similar"),
+        (["run", "--alone", "a*", "--slots", "2"], "--alone was renamed", "use --serial"),
+        (["run", "--no-teeth"], "--no-teeth was renamed", "use --no-strength"),
+        (["run", "--no-trial", "--", "-q"], "--no-trial was renamed", "use --no-preflight"),
+        (["fixes", "--teeth"], "--teeth was renamed", "use --strength"),
+        (["tutorial", "fill", "a.sh", "--own-home"], "--own-home was renamed", "use --empty-home"),
+        (["request", "release", "--alike", "db"], "--alike was renamed", "use --pattern"),
+        (["status", "--alike"], "unrecognized arguments: --alike", "run `swarm-tui status --help`"),
+        (
+            ["request", "retry"],
+            "`retry` requires at least one test",
+            "for example `swarm-tui request retry test_login`",
+        ),
+        (["20261118"], "unknown command: '20261118'", "to open this sweep, run `swarm-tui open 20261118`"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
-def test_misuse_is_one_line_that_says_how_it_is_done(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+def test_usage_error_prints_problem_and_hint(
+    words: list[str], problem: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command_line(words) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("swarm-tui: ")
-    assert told in captured.err
-    assert captured.err.count("\n") == 1
+    assert captured.err == f"swarm-tui: {problem}\nhint: {hint}\n"
 
 
-def test_a_failure_is_a_sentence_with_what_to_do_and_never_a_traceback(
+def test_failure_prints_problem_and_hint_without_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SWARM_MNGR", str(tmp_path / "no-mngr"))
     assert run_command_line(["doctor", "--fix"]) == 2
     captured = capsys.readouterr()
-    assert captured.err.startswith(f"swarm-tui: SWARM_MNGR names {tmp_path}/no-mngr, which is no program: ")
+    assert captured.err.startswith(f"swarm-tui: SWARM_MNGR names {tmp_path}/no-mngr, which is no program\nhint: ")
     assert "Traceback" not in captured.err
 
 
@@ -182,7 +205,7 @@ async def test_what_cannot_be_written_is_one_sentence(words: list[str], tmp_path
     assert finished.code == (2 if is_misuse else 1)
     told = (tmp_path / "told").read_text()
     assert told.startswith("swarm-tui: ")
-    assert told.count("\n") == 1
+    assert [line for line in told.splitlines()[1:] if not line.startswith("hint: ")] == []
     assert is_misuse or "No space left on device" in told
 
 
@@ -201,7 +224,7 @@ async def test_a_folder_that_is_gone_is_said_with_the_way_out(tmp_path: Path) ->
     environment = dict(os.environ) | {"PYTHONPATH": str(Path(__file__).parents[2])}
     finished = await run_process(["sh", "-c", words], cwd=tmp_path, environment=environment)
     assert finished.code == 1
-    assert finished.error_text == "swarm-tui: the folder that you are in is gone: `cd` into one that exists\n"
+    assert finished.error_text == "swarm-tui: the current folder no longer exists\nhint: `cd` to another folder\n"
 
 
 async def test_without_utf_8_the_signs_are_those_of_ascii_and_differ(tmp_path: Path) -> None:
@@ -221,11 +244,13 @@ async def test_a_disk_without_locks_is_said_with_the_way_out(tmp_path: Path) -> 
         "from swarm_tui.cli.main import run_command_line\n"
         "sys.exit(run_command_line(sys.argv[1:]))\n"
     )
-    told = "cannot be locked: No locks available: some network disks have no locks; use another one"
+    message = (
+        "cannot be locked: No locks available\nhint: some network file systems do not support locks; use a local disk"
+    )
     for command, code in (("status", 0), ("stop", 0), ("integrate", 1)):
         finished = await run_process([sys.executable, "-c", refusing, command], cwd=tmp_path / "project")
         assert (finished.code, "Traceback" in finished.error_text) == (code, False)
-        assert (f"engine.lock {told}" in finished.error_text) == bool(code)
+        assert (f"engine.lock {message}" in finished.error_text) == bool(code)
 
 
 def test_the_changelog_begins_with_this_version() -> None:

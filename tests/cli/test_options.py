@@ -12,11 +12,11 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.cli.sweep_options import add_options, order_of
-from swarm_tui.engine.collect import Found
-from swarm_tui.engine.order import Preconditions, compose_spec
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.options import OPTIONS, Option, parse_confinement, parse_duration
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.sweep.collect import Found
+from swarm_tui.sweep.order import Preconditions, compose_spec
 from tests.git_project import GitProject
 
 FOUND = Found((), "/found/python", "inner", "root", ("-q",), ("src",))

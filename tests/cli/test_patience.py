@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.cli.patience import Durations, draw_wait
+from swarm_tui.cli.wait_bar import Durations, draw_wait
 from tests.terminal import ProgramTerminal
 
 WAIT = """
 import asyncio, sys
 from pathlib import Path
-from swarm_tui.cli.patience import Patience
-patience = Patience("here")
+from swarm_tui.cli.wait_bar import WaitBar
+patience = WaitBar("here")
 async def work():
     patience.say("collecting the tests")
     await asyncio.to_thread(sys.stdin.readline)
@@ -35,8 +35,8 @@ print(patience.wait(work()))
         (12.0, 0.2, "12s"),
         (0.0, 60.0, "─" * 30 + "  0s · ~1m00s left"),
         (30.0, 60.0, "━" * 15 + "─" * 15 + "  30s · ~30s left"),
-        (60.0, 60.0, "1m00s, the last time it took 1m00s"),
-        (90.0, 60.0, "1m30s, the last time it took 1m00s"),
+        (60.0, 60.0, "1m00s, last time 1m00s"),
+        (90.0, 60.0, "1m30s, last time 1m00s"),
     ],
 )
 def test_a_wait_is_a_bar_where_it_is_known_how_long_it_takes(

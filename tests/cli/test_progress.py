@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import io
+import json
 import time
 from collections import Counter, deque
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 from rich.live import Live
 
 from swarm_tui.cli.display import BarDisplay, NewLogLines
-from swarm_tui.cli.progress import exit_code_of, show_until_end, why_engine_died
+from swarm_tui.cli.progress import engine_error, exit_code_of, follow_sweep, show_until_end
 from swarm_tui.cli.status import sweep_state
 from swarm_tui.journal.append import EngineLock, JournalWriter
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
+from swarm_tui.journal.record import LogLine
 from swarm_tui.model import events as happened
-from swarm_tui.model.state import LogLine
-from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.results import Result
+from swarm_tui.model.spec import INTEGRATOR_KEY, MngrSettings, SweepSpec
 
 
 def line(text: str, at: float = 1.0) -> LogLine:
@@ -45,9 +47,9 @@ def test_what_was_known_before_is_not_told_again() -> None:
 
 
 def test_an_engine_without_last_words_had_no_room_for_them() -> None:
-    assert why_engine_died("no tmux", Path("/s"), 0) == "the engine has ended: no tmux"
-    assert why_engine_died("", Path("/s"), 0) == "the engine has died: the disk of /s is full"
-    assert why_engine_died("", Path("/s"), 1 << 30) == "the engine has died"
+    assert engine_error("no tmux", Path("/s"), 0) == "the engine exited: no tmux"
+    assert engine_error("", Path("/s"), 0) == "the engine died: the disk of /s is full"
+    assert engine_error("", Path("/s"), 1 << 30) == "the engine died"
 
 
 def test_a_terminal_shows_how_long_the_rest_will_take(tmp_path: Path) -> None:
@@ -93,8 +95,53 @@ def test_a_sweep_is_shown_until_another_engine_may_begin(tmp_path: Path) -> None
     assert shown == 3
 
 
-def test_a_script_is_told_of_every_test_that_is_left_to_a_person() -> None:
+def test_open_results_make_exit_code_1() -> None:
     assert exit_code_of(Counter({"clean": 2, "impl_fix": 1, "skipped": 1}), is_whole=True) == 0
     assert exit_code_of(Counter({"clean": 2}), is_whole=False) == 1
-    for result in ("failed", "blocked", "unresolved"):
+    for result in ("failed", "blocked", "unresolved", "claimed"):
         assert exit_code_of(Counter({"clean": 2, result: 1}), is_whole=True) == 1
+
+
+def test_sweep_with_files_that_cannot_be_collected_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    codes = []
+    for number, left_out in enumerate([(), ("tests/test_a.py cannot be collected: SyntaxError",)]):
+        folder = SweepFolder(tmp_path / f"20261118-06120{number}")
+        spec = SweepSpec(
+            sweep=folder.name,
+            repository="/r",
+            base="abc",
+            created_at=1.0,
+            left_out=left_out,
+            mngr=MngrSettings(path="mngr"),
+        )
+        folder.write_spec(spec)
+        with JournalWriter(folder.events) as journal:
+            journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=1))
+            journal.append(happened.EngineEnded(why="finished"))
+        codes.append(follow_sweep(folder))
+    assert codes == [0, 1]
+    assert "no agent: tests/test_a.py cannot be collected: SyntaxError" in capsys.readouterr().err
+
+
+def test_silent_integrator_is_not_quoted_and_effects_are_printed_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = SweepFolder(tmp_path / "20261118-061200")
+    folder.write_spec(
+        SweepSpec(sweep=folder.name, repository="/r", base="abc", created_at=1.0, mngr=MngrSettings(path="mngr"))
+    )
+    folder.integrator.mkdir()
+    effect = {"commit": "a" * 40, "title": "Add a case", "turned_green": ["t.py::a"], "is_measured": True}
+    (folder.integrator / "integrator_outcome.json").write_text(json.dumps({"ranking": [effect]}))
+    with JournalWriter(folder.events) as journal:
+        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=1))
+        journal.append(happened.Said(test=INTEGRATOR_KEY, line=""))
+        journal.append(happened.IntegratorSaid(line=""))
+        journal.append(happened.Said(test=INTEGRATOR_KEY, line="measures 1 fix"))
+        journal.append(happened.Integrated(branch="b", tip="c", fixes=1))
+        journal.append(happened.EngineEnded(why="finished"))
+    follow_sweep(folder)
+    lines = capsys.readouterr().err.splitlines()
+    (quoted,) = (line for line in lines if "the integrator:" in line)
+    assert quoted.endswith("the integrator: measures 1 fix")
+    assert "fix: Add a case · turns 1 test green (measured)" in lines

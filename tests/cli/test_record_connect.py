@@ -15,15 +15,16 @@ from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.cli.record_connect import connect_command, recording_path
 from swarm_tui.errors import SwarmError
-from tests.conftest import IsolatedMngr
+from tests.isolation import IsolatedMngr
 from tests.report.sweeps import SWEEP, make_sweep
+from tests.waiting import PATIENCE
 
 BACK = "\x02d"
 
 
 def press_until(child: pexpect.spawn[str], keys: str, shown: str) -> None:
     """Press keys until they were taken: while a terminal is being set up, or faster than a person, they may not be."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     child.send(keys)
     while child.expect([shown, pexpect.TIMEOUT], timeout=2):
         assert time.monotonic() < deadline, f"{keys!r} never gave {shown!r}"
@@ -46,7 +47,7 @@ def test_connecting_through_mngr_records_what_is_seen_into_the_agents_folder(iso
         env=isolated_mngr.environment | {"TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[2])},
         dimensions=(24, 90),
         encoding="utf-8",
-        timeout=30,
+        timeout=PATIENCE,
     )
     child.delaybeforesend = None
     child.expect(r"agent\*")
@@ -76,7 +77,7 @@ def test_a_recording_goes_to_its_agent_in_its_sweep_or_to_the_state_folder(
     assert recording_path(f"swarm-{SWEEP}-not-pulled-yet", None, inside).parent.parent.parent == recordings.parents[1]
     elsewhere = recording_path("somebody", None, tmp_path)
     assert elsewhere.parent == tmp_path / "state" / "swarm-tui" / "recordings" / "somebody"
-    with pytest.raises(SwarmError, match="no name of an agent"):
+    with pytest.raises(SwarmError, match="invalid agent name"):
         recording_path("../../evil", SWEEP, inside)
 
 

@@ -47,8 +47,8 @@ def test_a_sweep_that_came_from_elsewhere_is_named_by_its_folder(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nothing"], "there is no sweep 'nothing' here"),
-        (["-o", "."], "holds something that is no report"),
+        (["nothing"], "unknown sweep: 'nothing'"),
+        (["-o", "."], "contains other files than a report of swarm-tui"),
         (["--serve", "99999"], "port 99999 cannot be served on"),
     ],
 )

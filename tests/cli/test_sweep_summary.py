@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from swarm_tui.cli.sweep_summary import NAMED, left_out_lines, open_lines
-from swarm_tui.model.outcome import LeftOut
-from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import Result, State
+from swarm_tui.cli.sweep_summary import NAMED, integration_lines, left_out_lines, open_lines
+from swarm_tui.journal.record import Integration, TestRecord
+from swarm_tui.model.report import LeftOut
+from swarm_tui.model.results import Result, State
 
 
 def record(test: str, result: Result | None, reason: str = "", state: State = State.DONE) -> TestRecord:
@@ -28,7 +28,7 @@ def test_open_tests_are_grouped_by_cause_and_finished_ones_are_not_named() -> No
         "  two",
         "1 failed: it crashed",
         "  dead",
-        "1 stopped: no reason is known",
+        "1 stopped: unknown reason",
         "  halted",
         "1 queued: not launched yet",
         "  later",
@@ -48,3 +48,12 @@ def test_what_was_left_out_is_named_with_its_reason() -> None:
         "1 left out of the integrated branch:",
         "  swarm/1/a: conflicts in x.py with 'y'",
     ]
+
+
+def test_problems_and_refused_branch_are_printed() -> None:
+    done = Integration(state="done", refused="3 tests\x1b[31m fail", problems=("1 test fails: a",))
+    assert list(integration_lines(done, "20261118")) == [
+        "problem: 1 test fails: a",
+        "the coding agent's branch is not used: 3 tests fail",
+    ]
+    assert list(integration_lines(Integration(state="done"), "20261118")) == []

@@ -74,7 +74,7 @@ def test_check_as_text(project: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_check_of_what_fits(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "tutorial.sh").write_text(TUTORIAL.replace("mytool list", "mytool ls"))
     assert run_command_line(["tutorial", "check", "tutorial.sh", "tests/"]) == 0
-    assert capsys.readouterr().out.endswith("every block has a test, and every test a block\n")
+    assert capsys.readouterr().out.endswith("each block has a test, and each test a block\n")
 
 
 def test_a_broken_test_file_is_named_and_the_others_go_on(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,12 +114,12 @@ def test_a_check_of_one_block_is_about_nothing_else(project: Path, capsys: pytes
     assert run_command_line(["tutorial", "check", "tutorial.sh", "tests", "--block", "see the other commands"]) == 0
     assert run_command_line(["tutorial", "check", "tutorial.sh", "tests", "--block=8"]) == 1
     assert run_command_line(["tutorial", "check", "tutorial.sh", "tests", "--block=9"]) == 2
-    assert "no block is '9'" in capsys.readouterr().err
+    assert "unknown block: '9'" in capsys.readouterr().err
 
 
 def test_without_tests_the_comments_are_checked(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["tutorial", "check", "tutorial.sh"]) == 0
-    assert capsys.readouterr().out == "tutorial.sh: 2 blocks\n\nevery comment has its commands\n"
+    assert capsys.readouterr().out == "tutorial.sh: 2 blocks\n\neach comment has commands\n"
     (project / "tutorial.sh").write_text(TUTORIAL + "\n# copy it elsewhere\n")
     assert run_command_line(["tutorial", "check", "tutorial.sh"]) == 1
     assert "1 comment without commands\n  tutorial.sh:11  copy it elsewhere\n" in capsys.readouterr().out

@@ -40,8 +40,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitProject:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["fill", "whole.sh"], "whole.sh: every comment has its commands"),
-        (["sync", "whole.sh", "tests"], "whole.sh: every block has a test, and no test is left over"),
+        (["fill", "whole.sh"], "whole.sh: each comment has commands"),
+        (["sync", "whole.sh", "tests"], "whole.sh: each block has a test, and each test a block"),
     ],
 )
 def test_nothing_to_do_is_said_and_well(
@@ -69,8 +69,8 @@ def test_nothing_to_do_is_said_and_well(
         (["fill", "short.sh", "--agent", "offline", "--records", "missing"], "--records names missing"),
         (["fill", "short.sh", "--batch", "0"], "--batch 0 is no batch"),
         (["fill", "short.sh", "--batch", "51"], "give 1 to 50 blocks"),
-        (["fill", "short.sh", "--slots", "0"], "--slots 0 would let no agent work"),
-        (["sync", "more.sh", "tests", "--timeout", "soon"], "is no time"),
+        (["fill", "short.sh", "--slots", "0"], "invalid value for --slots: 0"),
+        (["sync", "more.sh", "tests", "--timeout", "soon"], "argument --timeout: invalid duration: 'soon'"),
     ],
 )
 def test_misuse_is_one_sentence_and_changes_nothing(
@@ -89,7 +89,7 @@ def test_what_is_not_committed_is_said(project: GitProject, capsys: pytest.Captu
     assert run_command_line(["tutorial", "fill", "whole.sh"]) == 0
     told = capsys.readouterr().err
     assert "whole.sh has uncommitted changes: its blocks are read as they are in commit" in told
-    assert "nothing is to be done" in told
+    assert "nothing to do" in told
 
 
 def test_outside_of_a_repository_it_says_so(

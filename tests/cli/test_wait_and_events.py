@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.engine.context import EngineContext
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Launched, Noted, Seen
-from swarm_tui.model.states import Result, State
+from swarm_tui.model.results import Result, State
+from swarm_tui.sweep.context import SweepContext
 from tests.cli.command_line import run_swarm_tui
-from tests.engine.rehearsal import QuickMngr, rehearse
-from tests.waiting import until
+from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Iterator[EngineContext]:
+def context(tmp_path: Path) -> Iterator[SweepContext]:
     """Return a sweep of two tests on which an engine works."""
     context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     lock = EngineLock(context.folder.lock)
@@ -33,7 +33,7 @@ def context(tmp_path: Path) -> Iterator[EngineContext]:
 
 
 @contextmanager
-def started(context: EngineContext, *words: str) -> Iterator[subprocess.Popen[str]]:
+def started(context: SweepContext, *words: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "swarm_tui", *words],
         cwd=context.spec.repository,
@@ -48,25 +48,25 @@ def started(context: EngineContext, *words: str) -> Iterator[subprocess.Popen[st
         process.communicate()
 
 
-def swarm_tui(context: EngineContext, *words: str) -> subprocess.CompletedProcess[str]:
+def swarm_tui(context: SweepContext, *words: str) -> subprocess.CompletedProcess[str]:
     return run_swarm_tui(*words, folder=Path(context.spec.repository))
 
 
-def test_it_waits_until_it_is_so(context: EngineContext) -> None:
+def test_it_waits_until_it_is_so(context: SweepContext) -> None:
     test = next(context.state.tests()).test
-    with started(context, "wait", "--until", "done or asks and not failed", "--timeout", "1m") as waiting:
+    with started(context, "wait", "--until", "done or asks and not failed", "--timeout", "10m") as waiting:
         context.record(Launched(test=test))
         context.record(Seen(test=test, state=State.WAITING))
-        assert waiting.communicate(timeout=60) == ("asks\n", "")
+        assert waiting.communicate(timeout=PATIENCE) == ("asks\n", "")
         assert waiting.returncode == 0
 
 
-def test_it_says_why_it_waits_no_longer(context: EngineContext) -> None:
+def test_it_says_why_it_waits_no_longer(context: SweepContext) -> None:
     late = swarm_tui(context, "wait", "--until", "asks", "--timeout", "0.1s")
-    assert (late.returncode, late.stdout, late.stderr) == (124, "", "it is not so after 0.1 s\n")
+    assert (late.returncode, late.stdout, late.stderr) == (124, "", "the condition is false after 0.1 s\n")
     assert swarm_tui(context, "wait", "--until", "not asks").stdout == "not asks\n"
     wrong = swarm_tui(context, "wait", "--until", "done or dusted")
-    assert (wrong.returncode, "'dusted': there are done, ended, asks" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "'dusted'\nhint: use one of done, ended, asks" in wrong.stderr) == (2, True)
     for words in (["wait"], ["wait", "--until", "done", "--timeout", "soon"]):
         assert swarm_tui(context, *words).returncode == 2
 
@@ -75,7 +75,7 @@ def test_it_does_not_wait_for_an_engine_that_has_ended(tmp_path: Path) -> None:
     context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
     context.record(EngineEnded(why="stopped"))
     over = swarm_tui(context, "wait", "--until", "done")
-    assert (over.returncode, "no engine works on" in over.stderr) == (1, True)
+    assert (over.returncode, "no engine is running" in over.stderr) == (1, True)
 
 
 def lines_of(process: subprocess.Popen[str]) -> Callable[[int], list[str]]:
@@ -88,7 +88,7 @@ def lines_of(process: subprocess.Popen[str]) -> Callable[[int], list[str]]:
     return read
 
 
-def test_events_go_on_with_the_next_engine_and_end_with_the_sweep(context: EngineContext) -> None:
+def test_events_go_on_with_the_next_engine_and_end_with_the_sweep(context: SweepContext) -> None:
     test = next(context.state.tests()).test
     with started(context, "events", "--follow", "--json") as following:
         read = lines_of(following)
@@ -100,11 +100,11 @@ def test_events_go_on_with_the_next_engine_and_end_with_the_sweep(context: Engin
         assert last.isascii()
         assert json.loads(last)["text"] == "\x1b[31m\u009b31m"
         context.record(EngineEnded(why="finished"))
-        rest, told = following.communicate(timeout=60)
+        rest, told = following.communicate(timeout=PATIENCE)
         assert (json.loads(rest)["why"], told, following.returncode) == ("finished", "", 0)
 
 
-def test_without_json_they_are_the_lines_of_the_log(context: EngineContext) -> None:
+def test_without_json_they_are_the_lines_of_the_log(context: SweepContext) -> None:
     test = next(context.state.tests()).test
     context.record(Harvested(test=test, result=Result.FAILED, reason="\x1b[31mno disk"))
     shown = swarm_tui(context, "events")
@@ -113,7 +113,7 @@ def test_without_json_they_are_the_lines_of_the_log(context: EngineContext) -> N
     assert [json.loads(line)["type"] for line in later.stdout.splitlines()] == ["harvested"]
 
 
-def test_a_line_that_is_no_event_is_passed_over(context: EngineContext) -> None:
+def test_a_line_that_is_no_event_is_passed_over(context: SweepContext) -> None:
     with context.folder.events.open("ab") as file:
         file.write(b"garbage\n\n[]\n{}\n")
     context.record(Noted(text="after it"))
@@ -122,7 +122,7 @@ def test_a_line_that_is_no_event_is_passed_over(context: EngineContext) -> None:
     assert json.loads(shown.stdout.splitlines()[-1])["text"] == "after it"
 
 
-def test_a_reader_that_goes_ends_it_without_a_word(context: EngineContext) -> None:
+def test_a_reader_that_goes_ends_it_without_a_word(context: SweepContext) -> None:
     with started(context, "events", "--follow") as following:
         assert following.stdout is not None
         following.stdout.readline()
@@ -137,6 +137,6 @@ def test_a_silence_is_explained_when_no_engine_works(tmp_path: Path) -> None:
     context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
     with started(context, "events", "--follow") as following:
         assert following.stderr is not None
-        assert "no engine works on 20261118-061200: `swarm-tui resume 2026" in following.stderr.readline()
+        assert "no engine is running; to resume: `swarm-tui resume 2026" in following.stderr.readline()
         following.send_signal(signal.SIGINT)
-        assert following.wait(60) == 130
+        assert following.wait(PATIENCE) == 130

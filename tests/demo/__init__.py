@@ -1,1 +1,1 @@
-"""Tests of the demo: the sample project, the recorded work on it, the whole sweep."""
+"""Tests of the demo: the sample project, its records and the whole sweep."""

@@ -1,4 +1,4 @@
-"""The sample and its records: every test has recorded work, every edit fits, and the work does what it says."""
+"""The sample and its records: every test has a record, and every edit applies and has the described effect."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.pytest_runs import run_chosen_tests
+from swarm_tui.adapters.pytest import run_chosen_tests
 from swarm_tui.agents.offline.records import Record, parse_record
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.demo.sample import IDENTITY, RECORDS, SAMPLE, sample_repository
+from swarm_tui.demo.sweep import IDENTITY, RECORDS, SAMPLE, sample_repository
 from swarm_tui.errors import UsageError
+from tests.waiting import PATIENCE
 
 ALL_RECORDS = {path.stem: parse_record(path.read_text()) for path in sorted(RECORDS.glob("*.toml"))}
 FLAKY = "shop_goes_aisle_by_aisle"
 LEFT_RED = {"rename_keeps_everything", "list_aligns_wide_names", "export_quotes_names"}
-"""Red, and red they stay: one agent lies, one gives up, one dies."""
+"""Tests that stay red: one agent reports false results, one gives up, one crashes."""
 
 
 def sampled_tests() -> list[str]:
@@ -37,7 +38,7 @@ def kinds_of(record: Record) -> set[str]:
 
 
 def edited(record: Record, root: Path, *, is_revised: bool = True) -> None:
-    """Make the recorded edits in a copy of the sample, also those of revisions; each has to fit exactly once."""
+    """Apply the recorded edits, including revisions, to a copy of the sample. Each must match exactly once."""
     revised = (step for revision in record.revisions for step in revision) if is_revised else ()
     for step in (*record.steps, *revised):
         if step.name == "edit":
@@ -51,7 +52,7 @@ def copied(folder: Path) -> Path:
     return Path(shutil.copytree(SAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__")))
 
 
-def test_every_test_has_one_record_and_every_record_its_test() -> None:
+def test_tests_and_records_match() -> None:
     recorded = [record.test for record in ALL_RECORDS.values()]
     assert sorted(recorded) == sorted(sampled_tests())
     assert 24 <= len(recorded) <= 30
@@ -69,11 +70,11 @@ def test_records_show_every_kind_of_work() -> None:
 
 
 @pytest.mark.parametrize("name", ALL_RECORDS)
-def test_recorded_edits_fit_the_sample(name: str, tmp_path: Path) -> None:
+def test_recorded_edits_apply_to_sample(name: str, tmp_path: Path) -> None:
     edited(ALL_RECORDS[name], copied(tmp_path / "copy"))
 
 
-def test_a_fix_that_hides_a_fault_comes_back_as_one_that_does_not(tmp_path: Path) -> None:
+def test_revised_fix_no_longer_hides_bug(tmp_path: Path) -> None:
     record = ALL_RECORDS["import_a_delivery"]
     copy = copied(tmp_path / "copy")
     edited(record, copy)
@@ -84,13 +85,13 @@ def test_a_fix_that_hides_a_fault_comes_back_as_one_that_does_not(tmp_path: Path
     assert record.revisions
 
 
-def test_every_block_of_the_tutorial_is_cited(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tests_cite_every_tutorial_block(capsys: pytest.CaptureFixture[str]) -> None:
     code = run_command_line(["tutorial", "check", str(SAMPLE / "tutorial.sh"), str(SAMPLE / "tests/e2e")])
     assert code == 0, capsys.readouterr().out
 
 
 @pytest.mark.slow
-async def test_as_it_is_most_sampled_tests_are_red(tmp_path: Path) -> None:
+async def test_most_sample_tests_fail_initially(tmp_path: Path) -> None:
     outcomes = await run(copied(tmp_path / "copy"), sampled_tests())
     red = {test for test, result in outcomes.items() if result == "failed"}
     still_red = {
@@ -110,7 +111,7 @@ async def test_recorded_work_turns_its_test_green(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_the_fix_that_hides_a_fault_is_caught_by_a_better_test(tmp_path: Path) -> None:
+async def test_better_test_detects_fix_that_hides_bug(tmp_path: Path) -> None:
     copy = copied(tmp_path / "copy")
     edited(ALL_RECORDS["import_a_delivery"], copy, is_revised=False)
     edited(ALL_RECORDS["add_with_a_date"], copy)
@@ -119,7 +120,7 @@ async def test_the_fix_that_hides_a_fault_is_caught_by_a_better_test(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_the_fix_that_was_sent_back_hides_it_no_more(tmp_path: Path) -> None:
+async def test_revised_fix_passes_better_test(tmp_path: Path) -> None:
     copy = copied(tmp_path / "copy")
     edited(ALL_RECORDS["import_a_delivery"], copy)
     edited(ALL_RECORDS["add_with_a_date"], copy)
@@ -128,12 +129,12 @@ async def test_the_fix_that_was_sent_back_hides_it_no_more(tmp_path: Path) -> No
 
 
 async def run(copy: Path, tests: list[str]) -> dict[str, str]:
-    made = await run_chosen_tests(sys.executable, copy, {test: test for test in tests}, timeout=120)
+    made = await run_chosen_tests(sys.executable, copy, {test: test for test in tests}, timeout=PATIENCE)
     assert not made.complaint
     return {test: made.outcomes[test] for test in tests}
 
 
-def test_a_fresh_repository_has_an_identity_and_one_clean_commit(tmp_path: Path) -> None:
+def test_new_repository_has_identity_and_one_commit(tmp_path: Path) -> None:
     repository = Repository.open(sample_repository(tmp_path / "new" / "larder"))
     identity = repository.identity()
     assert (identity.name, identity.email) == IDENTITY
@@ -144,19 +145,19 @@ def test_a_fresh_repository_has_an_identity_and_one_clean_commit(tmp_path: Path)
     assert not list(repository.root.rglob("*.pyc"))
 
 
-def test_a_folder_of_an_earlier_demo_is_used_again_and_any_other_is_left_alone(tmp_path: Path) -> None:
+def test_folder_of_earlier_demo_is_reused(tmp_path: Path) -> None:
     made = sample_repository(tmp_path / "larder")
     head = Repository.open(made).head()
     assert sample_repository(made) == made
     assert Repository.open(made).head() == head
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.tex").write_text("precious")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="is not empty"):
         sample_repository(tmp_path / "mine")
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["thesis.tex"]
 
 
-def test_without_a_folder_each_demo_gets_its_own(tmp_path: Path) -> None:
+def test_demo_without_folder_creates_temporary_one(tmp_path: Path) -> None:
     first, second = sample_repository(None), sample_repository(None)
     try:
         assert first != second

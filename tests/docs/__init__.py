@@ -1,4 +1,4 @@
-"""The folder `docs`: pages that are made from the code, so that they cannot say anything else than it does."""
+"""Generate the pages of the folder `docs` from the code."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def pages() -> Mapping[str, str]:
 _INDEX: Final = """\
 # Reference
 
-Made from the code by `python -m tests.docs`; a test fails where a page says something else than the code.
+Generated from the code by `python -m tests.docs`; a test fails if a page is out of date.
 
-| page | what it lists |
+| page | content |
 | --- | --- |
-| [commands](commands.md) | every command with its options and examples |
-| [keys](../tutorial/keys.md) | every key of the room; [a first walk](../tutorial/walk.md) has those that one needs |
-| [configuration](configuration.md) | the config file, environment variables, and where files are kept |
-| [JSON](json.md) | what `--json` prints, what stands in a sweep's folder, and the [schemas](schemas) |
+| [commands](commands.md) | commands with options and examples |
+| [keys](../tutorial/keys.md) | keys of the room; [a first walk](../tutorial/walk.md) explains the most important ones |
+| [configuration](configuration.md) | the config file, environment variables, and locations of files |
+| [JSON](json.md) | output of `--json`, files of a sweep, and the [schemas](schemas) |
 | [pictures](../screenshots/README.md) | the screens of the room |
-| [agents](agents.md) | for authors of other agents: what an agent gets, and what it hands in |
-| [records](../swarm_tui/agents/records.md) | work that the offline agent plays |
-| [benchmarks](../tests/bench/README.md) | speed and memory beside other programs: what is measured, and the goals |
-| [last figures](../tests/bench/FIGURES.md) | of each benchmark, with date and machine |
-| [attacks](../tests/attacks/README.md) | kills, damage, hostile agents: what was tried, and what did not hold |
-| [field](../tests/field/README.md) | sweeps over whole projects |
-| [mutants](../tests/mutants/README.md) | small faults in the core that no quick test notices |
+| [agents](agents.md) | for authors of other agents: input, environment and report of an agent |
+| [records](../swarm_tui/agents/records.md) | recorded work for the offline agent |
+| [benchmarks](../tests/bench/README.md) | speed and memory compared with other programs: measurements and goals |
+| [last figures](../tests/bench/FIGURES.md) | results of each benchmark, with date and machine |
+| [attacks](../tests/attacks/README.md) | kills, damaged files, hostile agents: tests and results |
+| [field](../tests/field/README.md) | sweeps of whole projects |
+| [mutants](../tests/mutants/README.md) | mutants of the core that no quick test detects |
 """

@@ -1,4 +1,4 @@
-"""The page for authors of other agents, made from the contract, the models of outcomes and the prompt itself."""
+"""The page for authors of other agents, generated from the contract, the models of reports and the prompt."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from types import ModuleType
 from typing import Final
 
 from swarm_tui.agents import contract
-from swarm_tui.agents.kinds import AgentKind
+from swarm_tui.agents.contract import Task
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
-from swarm_tui.agents.task import Task
-from swarm_tui.model import outcome
-from swarm_tui.model.outcome import ChangeKind, ChangeStatus, EscalationKind, Outcome
-from swarm_tui.model.trouble import TroubleKind
+from swarm_tui.agents.types import AgentType
+from swarm_tui.model.api_errors import ApiErrorKind
+from swarm_tui.model.report import (
+    OUTCOME_FILE,
+    OUTCOME_SIZE_LIMIT,
+    AgentReport,
+    ChangeKind,
+    ChangeStatus,
+    EscalationKind,
+)
 from tests.docs import table
 
 _TASK: Final = Task(
@@ -24,11 +30,11 @@ _TASK: Final = Task(
     agent="swarm-20261118-061200-two-people-0",
     branch="swarm/20261118-061200/two-people-0",
     base="4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    repository="/home/somebody/project",
+    repository="/home/ann/project",
     file="tests/test_share.py",
     rest="test_two_people",
     folder="",
-    pytest=("/home/somebody/project/.venv/bin/python", "-m", "pytest", "tests/test_share.py::test_two_people"),
+    pytest=("/home/ann/project/.venv/bin/python", "-m", "pytest", "tests/test_share.py::test_two_people"),
     outcome=".test_output/testing_agent_outcome.json",
 )
 
@@ -38,14 +44,14 @@ def agents_page() -> str:
     lines = [
         "# For authors of other agents",
         "",
-        "`swarm-tui run --agent TYPE` takes any type of agent that mngr knows. An agent gets a copy of the repository,",
-        "a prompt, and a plugin in its pytest that reports every try by itself. It hands in commits, an outcome file,",
-        "and one archive with both; nothing of it is believed that pytest, git or its process says better. What is",
-        "special about a type (its session files, its login, what it asks) is one module in `swarm_tui/agents/kinds`:",
+        "`swarm-tui run --agent TYPE` supports any agent type of mngr. An agent gets a copy of the repository,",
+        "a prompt, and a pytest plugin that records each try. It submits one archive with its commits and",
+        "its report. swarm-tui prefers data of pytest, git and the process to the report. The specifics of a type",
+        "(session files, login, questions) are one module in `swarm_tui/agents/kinds`:",
         "",
-        f"> {' '.join((AgentKind.__doc__ or '').split())}",
+        f"> {' '.join((AgentType.__doc__ or '').split())}",
         "",
-        "## Names that both sides know",
+        "## Shared names",
         "",
         *table(("name", "value", "meaning"), _constants(contract)),
         "",
@@ -55,10 +61,10 @@ def agents_page() -> str:
         "",
         *table(("key", "meaning"), _attributes(Task)),
         "",
-        "## The outcome",
+        "## The report",
         "",
-        f"`{outcome.OUTCOME_FILE}` in `{contract.OUTPUT_FOLDER}`, at most {outcome.OUTCOME_SIZE_LIMIT:,} bytes; its",
-        "[schema](schemas/outcome.json). Keys that are missing have defaults, keys that are not known are kept.",
+        f"`{OUTCOME_FILE}` in `{contract.OUTPUT_FOLDER}`, at most {OUTCOME_SIZE_LIMIT:,} bytes; its",
+        "[schema](schemas/outcome.json). Missing keys have defaults, unknown keys are kept.",
         "",
         *table(("key", "default"), _fields()),
         "",
@@ -67,11 +73,11 @@ def agents_page() -> str:
         "",
         *table(("kind", "meaning"), _members(EscalationKind)),
         "",
-        f"Why a model does not answer (`{contract.CONDITION_PATH}`) is one of {_words(TroubleKind)}.",
+        f"The API errors (`trouble` in `{contract.CONDITION_PATH}`) are {_words(ApiErrorKind)}.",
         "",
         "## The prompt",
         "",
-        "What an agent is told, on a test of the demo's kind; `run --mapper-prompt FILE` takes another template.",
+        "The prompt for an example test; `run --mapper-prompt FILE` uses another template.",
         "",
         "````markdown",
         render_prompt(MAPPER_TEMPLATE, _TASK).rstrip(),
@@ -85,7 +91,7 @@ def _words(words: type[StrEnum]) -> str:
 
 
 def _constants(module: ModuleType) -> Iterator[tuple[str, str, str]]:
-    """Yield the constants of a module with their values and what is written below them."""
+    """Yield the constants of a module with their values and docstrings."""
     for name, text in _documented(ast.parse(inspect.getsource(module)).body):
         yield f"`{name}`", f"`{getattr(module, name)}`", text
 
@@ -103,7 +109,7 @@ def _members(words: type[StrEnum]) -> Iterator[tuple[str, str]]:
 
 
 def _documented(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Yield what is assigned in a body, and the string below it."""
+    """Yield the assigned names in a body with the strings below them."""
     for statement, below in zip(body, [*body[1:], None], strict=True):
         if isinstance(statement, ast.AnnAssign):
             target: ast.expr = statement.target
@@ -118,6 +124,6 @@ def _documented(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
 
 
 def _fields() -> Iterator[tuple[str, str]]:
-    for name, field in Outcome.model_fields.items():
+    for name, field in AgentReport.model_fields.items():
         if name != "unknown_changes":
             yield f"`{name}`", f"`{field.get_default(call_default_factory=True)!r}`"

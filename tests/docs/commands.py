@@ -1,4 +1,4 @@
-"""The page of all commands, made from their parsers."""
+"""The page of all commands, generated from their parsers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import argparse
 import importlib
 from typing import cast
 
-from swarm_tui.cli.commands import COMMANDS
-from swarm_tui.cli.main import CommandModule, build_parser, subcommands
+from swarm_tui.cli.main import COMMANDS, CommandModule, build_parser, subcommands
 from tests.docs import table
 
 
@@ -16,7 +15,7 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "`swarm-tui COMMAND --help` says the same. Exit codes: 0 well, 1 something failed, 2 misuse.",
+        "The same as `swarm-tui COMMAND --help`. Exit codes: 0 success, 1 failure, 2 usage error.",
         "",
         *table(
             ("command", "what it does"),
@@ -34,13 +33,13 @@ def commands_page() -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Return a description as Markdown: what is indented in it is shown as it stands."""
+    """Return a description as Markdown, with indented lines as code blocks."""
     lines, is_indented = [], False
     for line in [*text.strip().splitlines(), ""]:
         if line.strip() and line.startswith("  ") != is_indented:
             is_indented = not is_indented
             lines += ["", "```text"] if is_indented else ["```", ""]
-        # What stands in angle brackets would be taken for HTML.
+        # Escape angle brackets, which Markdown reads as HTML.
         lines.append(line.rstrip() if is_indented else line.rstrip().replace("<", "\\<"))
     return [*lines[:-1], "```"] if is_indented else lines[:-1]
 
@@ -56,7 +55,7 @@ def _options(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _words(action: argparse.Action) -> str:
-    """Return how an option is written: `-o DIR, --output DIR`."""
+    """Return the usage of an option: `-o DIR, --output DIR`."""
     value = action.metavar or (f"{{{','.join(map(str, action.choices))}}}" if action.choices else action.dest.upper())
     shown = value[0] if isinstance(value, tuple) else value
     if not action.option_strings:

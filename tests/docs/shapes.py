@@ -1,4 +1,4 @@
-"""The page of all JSON, and its schemas, made from the models."""
+"""The page of all JSON and the schemas, generated from the models."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter
 
+from swarm_tui.journal.requests import Request
 from swarm_tui.model import shapes
 from swarm_tui.model.events import KnownEvent
-from swarm_tui.model.harvest import HarvestReport
-from swarm_tui.model.outcome import IntegratorOutcome, Outcome
-from swarm_tui.model.requests import Request
-from swarm_tui.model.sweep import FORMAT_VERSION, SweepSpec
-from swarm_tui.model.verdicts import VerdictLine
+from swarm_tui.model.report import AgentReport, IntegratorReport, PulledWork
+from swarm_tui.model.spec import FORMAT_VERSION, SweepSpec
+from swarm_tui.review.verdicts import VerdictLine
 from tests.docs import table
 
 
 class Shape(NamedTuple):
-    """One thing that is written or read as JSON."""
+    """A type that is written or read as JSON."""
 
     name: str
     type: Any
@@ -28,7 +27,7 @@ class Shape(NamedTuple):
 
 _SHOWN, _KEPT = shapes.SHAPES_VERSION, FORMAT_VERSION
 SHAPES: Final = (
-    Shape("status", shapes.ShownSweep, "`status --json`; `run`, `resume` and `demo --json` at their end", _SHOWN),
+    Shape("status", shapes.ShownSweep, "`status --json`; final state of `run`, `resume` and `demo --json`", _SHOWN),
     Shape("list", list[shapes.ListedSweep], "`list --json`", _SHOWN),
     Shape("compare", shapes.ShownComparison, "`compare --json`", _SHOWN),
     Shape("pending", shapes.ShownInbox, "`pending --json`", _SHOWN),
@@ -36,14 +35,14 @@ SHAPES: Final = (
     Shape("report", shapes.ShownPage, "`report --json`", _SHOWN),
     Shape("doctor", shapes.ShownChecks, "`doctor --json`, `hosts check --json`", _SHOWN),
     Shape("hosts", list[shapes.ShownMachine], "`hosts list --json`", _SHOWN),
-    Shape("notice", shapes.ShownNotice, "what `[notify]` hands to a command or a webhook", _SHOWN),
+    Shape("notice", shapes.ShownNotice, "notification for a command or a webhook of `[notify]`", _SHOWN),
     Shape("event", KnownEvent, "a line of `events.jsonl` and of `events --json`", _KEPT),
     Shape("request", Request, "a line of `requests.jsonl`", _KEPT),
     Shape("sweep", SweepSpec, "`sweep.json` of a sweep", _KEPT),
-    Shape("harvest", HarvestReport, "what a harvested test came to, in its event", _KEPT),
+    Shape("harvest", PulledWork, "result of a pulled test, in its event", _KEPT),
     Shape("verdict", VerdictLine, "a line of the file of verdicts", _KEPT),
-    Shape("outcome", Outcome, "`testing_agent_outcome.json`, which an agent hands in: [agents](agents.md)", _KEPT),
-    Shape("integrator-outcome", IntegratorOutcome, "`integrator_outcome.json`", _KEPT),
+    Shape("outcome", AgentReport, "`testing_agent_outcome.json`, the report of an agent ([agents](agents.md))", _KEPT),
+    Shape("integrator-outcome", IntegratorReport, "`integrator_outcome.json`", _KEPT),
 )
 
 
@@ -53,11 +52,11 @@ def schemas() -> dict[str, str]:
 
 
 def _schema(shape: Shape) -> dict[str, Any]:
-    made: dict[str, Any] = TypeAdapter(shape.type).json_schema()
+    schema: dict[str, Any] = TypeAdapter(shape.type).json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"swarm-tui/{shape.version}/{shape.name}",
-        **made,
+        **schema,
     }
 
 
@@ -67,20 +66,20 @@ def json_page() -> str:
     lines = [
         "# JSON",
         "",
-        "Each has a JSON Schema and a version. Within a version keys are only added, so pass over those that you do",
-        "not know; what an earlier version wrote is read for ever. Times are seconds since 1970.",
+        "Each type has a JSON Schema and a version. New keys do not change the version, so ignore unknown keys.",
+        "swarm-tui reads files of all earlier versions. Times are seconds since 1970.",
         "",
         *table(("schema", "version", "where"), rows),
         "",
         "## A sweep's folder",
         "",
-        "`.swarm/runs/<sweep>/` of the repository. Everything there is appended to or replaced as a whole.",
+        "`.swarm/runs/<sweep>/` of the repository. Files are only appended to or replaced as a whole.",
         "",
-        *table(("file", "what it has"), _FILES),
+        *table(("file", "content"), _FILES),
         "",
         "## Events",
         "",
-        "Every line of `events.jsonl` has `seq`, `at`, `type`, and what its type adds.",
+        "Each line of `events.jsonl` has `seq`, `at`, `type` and the fields of its type.",
         "",
         *table(("type", "meaning"), _events()),
     ]
@@ -88,12 +87,12 @@ def json_page() -> str:
 
 
 _FILES: Final = (
-    ("`sweep.json`", "what the sweep was started with, and its tests"),
-    ("`events.jsonl`", "all that has happened; everything else is computed from it"),
-    ("`requests.jsonl`", "what people asked of the engine"),
-    ("`engine.log`", "what the engine printed"),
-    ("`agents/<agent>/`", "what an agent got and handed in"),
-    ("`report/`", "the page of the sweep, once it was made"),
+    ("`sweep.json`", "the options of the sweep, and its tests"),
+    ("`events.jsonl`", "the events; the state of the sweep is computed from them"),
+    ("`requests.jsonl`", "requests to the engine"),
+    ("`engine.log`", "output of the engine"),
+    ("`agents/<agent>/`", "input and submitted work of an agent"),
+    ("`report/`", "the page of the sweep, if written"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The pages of `docs` say what the code does, and what the commands print has the shape that the schemas say."""
+"""The pages of `docs` are up to date, and the output of commands matches the schemas."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from swarm_tui.cli.commands import COMMAND_BY_NAME
-from swarm_tui.cli.main import run_command_line
+from swarm_tui.cli.main import COMMAND_BY_NAME, run_command_line
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model import shapes
 from tests.docs import DOCS, pages
@@ -20,23 +19,23 @@ from tests.docs.shapes import SHAPES
 from tests.room.scenes import fixed_sweep, integrated_sweep
 
 
-def test_every_page_is_what_is_made_of_the_code_today() -> None:
-    made = pages()
-    there = {
+def test_pages_match_the_code() -> None:
+    generated = pages()
+    existing = {
         path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
         for path in DOCS.rglob("*")
         if path.suffix in (".md", ".json")
     }
-    assert sorted(there) == sorted(made), "`python -m tests.docs` writes them anew"
-    stale = [name for name, text in made.items() if there[name] != text]
-    assert stale == [], "`python -m tests.docs` writes them anew"
+    assert sorted(existing) == sorted(generated), "`python -m tests.docs` regenerates them"
+    stale = [name for name, text in generated.items() if existing[name] != text]
+    assert stale == [], "`python -m tests.docs` regenerates them"
 
 
-def test_every_variable_of_ours_is_on_the_page_or_between_engine_and_agents() -> None:
+def test_environment_variables_are_documented_or_internal() -> None:
     assert undocumented_variables() == set()
 
 
-def test_links_of_all_pages_lead_somewhere() -> None:
+def test_links_of_all_pages_exist() -> None:
 
     for page in [*DOCS.rglob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"]:
         for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
@@ -44,36 +43,36 @@ def test_links_of_all_pages_lead_somewhere() -> None:
                 assert (page.parent / link).exists(), f"{page.name} names {link}"
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    """Return what a command prints as JSON."""
+def json_output(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """Return the JSON output of a command."""
     assert run_command_line(list(words)) in (0, 1)
     return json.loads(capsys.readouterr().out)
 
 
 def check(name: str, value: Any) -> None:
-    """Check a value against the shape of that name: every key of it is there, and no other."""
+    """Check that a value has exactly the keys of a shape."""
     shape = next(shape for shape in SHAPES if shape.name == name)
     TypeAdapter(shape.type).validate_python(value, strict=True, extra="forbid")
 
 
-def test_a_simulated_sweep_is_shown_in_these_shapes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_json_of_simulated_sweep_matches_schemas(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with fixed_sweep() as folder:
-        check("status", said(capsys, "status", str(folder.root), "--json"))
-        check("list", said(capsys, "list", str(folder.root), "--json"))
-        inbox = said(capsys, "pending", str(folder.root), "--json")
-        assert inbox["groups"], "the sweep asks something"
+        check("status", json_output(capsys, "status", str(folder.root), "--json"))
+        check("list", json_output(capsys, "list", str(folder.root), "--json"))
+        inbox = json_output(capsys, "pending", str(folder.root), "--json")
+        assert inbox["groups"], "the sweep has pending items"
         check("pending", inbox)
-        check("report", said(capsys, "report", str(folder.root), "-o", str(tmp_path / "page"), "--json"))
+        check("report", json_output(capsys, "report", str(folder.root), "-o", str(tmp_path / "page"), "--json"))
 
 
-def test_the_fixes_of_a_sweep_are_shown_in_this_shape(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_fixes_matches_schema(capsys: pytest.CaptureFixture[str]) -> None:
     with integrated_sweep() as folder:
-        review = said(capsys, "fixes", str(folder.root), "--json")
+        review = json_output(capsys, "fixes", str(folder.root), "--json")
         assert len(review["fixes"]) > 3
         check("fixes", review)
 
 
-def test_every_line_of_a_journal_fits_its_schema() -> None:
+def test_journal_lines_match_schema() -> None:
     event = TypeAdapter[Any](next(shape.type for shape in SHAPES if shape.name == "event"))
     old = Path(__file__).parents[1] / "journal" / "sweep_of_0_1"
     with fixed_sweep() as folder:
@@ -84,7 +83,7 @@ def test_every_line_of_a_journal_fits_its_schema() -> None:
                 event.validate_json(line)
 
 
-def test_the_version_of_shapes_is_in_each_schema() -> None:
+def test_schemas_contain_their_version() -> None:
     schema = json.loads((DOCS / "schemas" / "status.json").read_text(encoding="utf-8"))
     assert schema["$id"] == f"swarm-tui/{shapes.SHAPES_VERSION}/status"
 
@@ -95,7 +94,7 @@ PROSE = (DOCS.parent / "README.md", DOCS.parent / "tutorial" / "sweeps.md", DOCS
 
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
-def test_what_is_written_by_hand_names_only_commands_and_options_that_exist(page: Path) -> None:
+def test_prose_names_only_existing_commands_and_options(page: Path) -> None:
     reference = (DOCS / "commands.md").read_text(encoding="utf-8")
     ours = [
         line

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.doctor.check import Check
-from swarm_tui.doctor.checks import Machine, Requirements, install_missing, run_checks
+from swarm_tui.doctor.checks import Check, Machine, Requirements, install_missing, run_checks
 from swarm_tui.errors import UsageError
 from tests.programs import make_path, make_program
 
@@ -96,7 +95,16 @@ async def test_without_mngr_it_says_with_which_python_it_can_be_had(healthy: Pat
     assert "uv python install 3.12" in check.fix
     make_program(healthy / "bin" / "python3.12", f"echo 3 12 1 {healthy}/bin/python3.12")
     check = (await consult(healthy))["mngr"]
-    assert check.fix == "`swarm-tui doctor --fix` puts it into an environment of its own, with Python 3.12.1"
+    assert check.fix == "to install it privately with Python 3.12.1, run `swarm-tui doctor --fix`"
+
+
+async def test_newer_claude_is_reported(healthy: Path) -> None:
+    make_program(healthy / "bin" / "claude", "echo 2.1.73")
+    assert (await consult(healthy, Requirements(agent="claude")))["claude"].fix == ""
+    make_program(healthy / "bin" / "claude", "echo 9.9.9")
+    check = (await consult(healthy, Requirements(agent="claude")))["claude"]
+    assert check.ok
+    assert "newer than 2.1.293" in check.fix
 
 
 async def test_claude_and_its_plugin_are_needed_only_when_wished_for(healthy: Path) -> None:
@@ -107,9 +115,10 @@ async def test_claude_and_its_plugin_are_needed_only_when_wished_for(healthy: Pa
     assert "imbue-mngr-claude" in checks["mngr plugin claude"].fix
     assert not checks["claude"].ok
     make_program(healthy / "bin" / "claude", "echo 2.1.73")
-    assert (await consult(healthy, Requirements(agent="claude")))["claude"].found == "2.1.73, its login is not known"
+    assert (await consult(healthy, Requirements(agent="claude")))["claude"].found == "2.1.73, login unknown"
     make_program(healthy / "bin" / "claude", """echo '{"loggedIn": false}'""")
-    assert (await consult(healthy, Requirements(agent="claude")))["claude"].found == "Claude is not logged in here"
+    login = (await consult(healthy, Requirements(agent="claude")))["claude"]
+    assert login.found == "Claude is not logged in on this machine"
     make_program(healthy / "bin" / "claude", "exit 1")
     assert not (await consult(healthy, Requirements(agent="claude")))["claude"].ok
 
@@ -135,7 +144,7 @@ async def test_what_mngr_does_not_know_is_not_called_well(healthy: Path) -> None
     checks = await consult(healthy, Requirements(agent="martian", provider="pool"))
     assert not checks["provider pool"].ok
     assert "plugin list" in checks["provider pool"].fix
-    assert checks["agent martian"].found == "no plugin; maybe a type of mngr's settings"
+    assert checks["agent martian"].found == "not a plugin; possibly defined in the settings of mngr"
     assert "agent offline" not in await consult(healthy, Requirements(agent="offline"))
 
 
@@ -152,7 +161,7 @@ async def test_the_terminal_gets_advice_before_it_gets_in_the_way(healthy: Path)
             c for c in await run_checks(Requirements(), surroundings(healthy, screen, **more)) if c.name == "terminal"
         )
 
-    assert (await terminal(None)).found == "none here"
+    assert (await terminal(None)).found == "not a terminal"
     assert (await terminal((120, 40))).fix == ""
     small = await terminal((70, 20), LANG="C")
     assert small.ok
@@ -188,6 +197,6 @@ def test_the_command_prints_one_json_object_and_ends_as_it_found(
     assert run_command_line(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert next(line for line in lines if line.startswith("✗")).split()[:2] == ["✗", "tmux"]
-    assert lines[-1] == "something is missing: see the lines marked with ✗"
+    assert lines[-1] == "something is missing: see the lines with ✗"
     assert run_command_line(["doctor", "--mngr", "/nowhere/mngr", "--fix"]) == 2
     assert os.environ["PATH"] == str(healthy / "bin")

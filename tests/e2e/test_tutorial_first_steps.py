@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swarm_tui import __version__
-from swarm_tui.cli.commands import COMMANDS
+from swarm_tui.cli.main import COMMANDS
 from swarm_tui.e2e import E2eSession, expect
 
 
@@ -58,4 +58,4 @@ def test_without_other_machines_it_is_told_how_to_add_one(e2e: E2eSession) -> No
     """)
     result = e2e.run("swarm-tui hosts list")
     expect(result).to_succeed()
-    expect(result.stdout).to_contain("mngr knows no machine yet; `swarm-tui hosts add user@machine` adds one.")
+    expect(result.stdout).to_contain("no hosts; to add one: `swarm-tui hosts add user@machine`")

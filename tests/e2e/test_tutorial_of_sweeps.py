@@ -9,15 +9,15 @@ import pytest
 
 from swarm_tui.agents.offline.records import find_record
 from swarm_tui.e2e import CommandResult, E2eSession, expect
-from swarm_tui.tutorial.files import read_blocks
-from tests.waiting import until
+from swarm_tui.tutorial.read import read_blocks
+from tests.waiting import PATIENCE, until
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "tutorial" / "tutorial.sh"
 
 SIMULATED = "swarm-tui simulate --headless --tests 60 --ahead 0.6 --seconds 0 simulated"
 
 
-def run_block(e2e: E2eSession, timeout: float = 60.0) -> CommandResult:
+def run_block(e2e: E2eSession, timeout: float = PATIENCE) -> CommandResult:
     """Run the block that the test has cited last, as it stands."""
     return e2e.run(e2e.tutorial_blocks[-1], timeout=timeout)
 
@@ -102,7 +102,7 @@ def test_a_sweep_is_shown_as_it_was(e2e: E2eSession) -> None:
     expect(plain.stdout).to_contain(f"{counts[2]} queued")
     wrong = e2e.run("swarm-tui open ./simulated --plain --at yesterday")
     expect(wrong).to_exit_with(2)
-    expect(wrong.stderr).to_contain("--at 'yesterday' is no time: write 12:04, 12:04:31, 2026-11-19T12:04, or -10m")
+    expect(wrong.stderr).to_contain("--at invalid time: 'yesterday' (use 12:04, 12:04:31, 2026-11-19T12:04, or -10m")
     with e2e.tmux("swarm-tui open ./simulated --at -2m", width=120, height=40) as terminal:
         terminal.wait_for("· Esc now")
         terminal.send_keys("q")
@@ -130,7 +130,7 @@ def test_two_sweeps_are_compared(e2e: E2eSession) -> None:
     expect(e2e.run("swarm-tui compare ./later ./later")).to_exit_with(2)
     alone = e2e.run("swarm-tui compare")
     expect(alone).to_exit_with(2)
-    expect(alone.stderr).to_contain("there is no sweep here")
+    expect(alone.stderr).to_contain("no sweeps in this repository")
 
 
 def test_a_script_waits_and_reads_what_happens(e2e: E2eSession) -> None:
@@ -192,7 +192,7 @@ def test_agents_of_no_sweep_are_watched_too(project: E2eSession) -> None:
     """)
     nobody = run_block(project)
     expect(nobody).to_succeed()
-    expect(nobody.stdout).to_contain("mngr knows no agent that is to be shown")
+    expect(nobody.stdout).to_contain("mngr has no agent to show")
 
 
 def test_a_small_project_to_try_it_on(e2e: E2eSession) -> None:
@@ -324,7 +324,7 @@ def swept(project: E2eSession) -> E2eSession:
     """Return a session in which a sweep has gone over the project; the agent did not ask."""
     expect(project.run("sed -i '/^ask = /s/.*/say = \"I go on.\"/' records/double.toml")).to_succeed()
     run = "swarm-tui run --agent offline --records records --speed 10 --headless"
-    expect(project.run(run, timeout=120)).to_succeed()
+    expect(project.run(run, timeout=PATIENCE)).to_succeed()
     return project
 
 
@@ -346,18 +346,13 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
         swarm-tui fixes --pr
     """)
     expect(run_block(e2e).stdout).to_match(
-        r"(?s)^Double exactly\n\nMade by agents.*: 1 fix\..*turns 1 test green \(measured\)"
+        r"(?s)^Double exactly\n\nCreated by agents.*: 1 fix\..*turns 1 test green \(measured\)"
     )
     e2e.write_tutorial_block("""
         # the same as patches for `git am`
         swarm-tui fixes --patches patches
     """)
     expect(run_block(e2e).stdout).to_match(r"^patches/0001-FIX_IMPL-Double-exactly\.patch\n$")
-    e2e.write_tutorial_block("""
-        # and one branch for each fix
-        swarm-tui fixes --branches
-    """)
-    expect(run_block(e2e).stdout).to_match(r"^swarm/\S+/fix-1  Double exactly\n$")
     e2e.write_tutorial_block("""
         # what would be without a part of a fix? 1.1 is the first hunk of fix 1, `--json` names all
         swarm-tui fixes --revert 1.1 --list
@@ -376,13 +371,13 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
         swarm-tui fixes --send-back 1 --why "Add the number to itself."
         swarm-tui wait --until done
     """)
-    expect(run_block(e2e, timeout=120)).to_succeed()
+    expect(run_block(e2e, timeout=PATIENCE)).to_succeed()
     expect(e2e.run(f"git show {sweep['integrated']}:double.py").stdout).to_contain("return number + number\n")
     e2e.write_tutorial_block("""
         # put the branch together once more, and see what the integrator says of it
         swarm-tui integrate --json
     """)
-    outcome = json.loads(run_block(e2e, timeout=120).stdout)
+    outcome = json.loads(run_block(e2e, timeout=PATIENCE).stdout)
     assert len(outcome["impl_commit_hashes"]) == 1
     e2e.write_tutorial_block("""
         # make a page of everything: it opens anywhere, without a network

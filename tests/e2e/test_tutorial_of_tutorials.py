@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.e2e import CommandResult, E2eSession, expect
-from swarm_tui.tutorial.files import read_blocks
+from swarm_tui.tutorial.read import read_blocks
 from tests.git_project import PYTEST_INI
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -195,7 +195,7 @@ def test_a_tutorial_and_its_tests_fit(e2e: E2eSession) -> None:
     """)
     result = run_block(e2e)
     expect(result).to_succeed()
-    expect(result.stdout).to_contain("every block has a test, and every test a block")
+    expect(result.stdout).to_contain("each block has a test, and each test a block")
     with (e2e.folder / "tutorial.sh").open("a") as tutorial:
         tutorial.write("\n# say goodbye\necho bye\n")
     result = run_block(e2e)
@@ -257,7 +257,7 @@ def test_comments_without_commands_are_found(e2e: E2eSession) -> None:
     """)
     result = run_block(e2e)
     expect(result).to_succeed()
-    expect(result.stdout).to_contain("every comment has its commands")
+    expect(result.stdout).to_contain("each comment has commands")
     with (e2e.folder / "tutorial.sh").open("a") as tutorial:
         tutorial.write("\n# say goodbye to the world\n")
     result = run_block(e2e)
@@ -273,7 +273,7 @@ def test_agents_have_nothing_to_fill(e2e: E2eSession) -> None:
     """)
     result = run_block(e2e)
     expect(result).to_succeed()
-    expect(result.stderr).to_contain("tutorial.sh: every comment has its commands; nothing is to be done")
+    expect(result.stderr).to_contain("tutorial.sh: each comment has commands; nothing to do")
 
 
 @pytest.mark.usefixtures("committed")
@@ -284,7 +284,7 @@ def test_agents_have_nothing_to_test(e2e: E2eSession) -> None:
     """)
     result = run_block(e2e)
     expect(result).to_succeed()
-    expect(result.stderr).to_contain("every block has a test, and no test is left over; nothing is to be done")
+    expect(result.stderr).to_contain("each block has a test, and each test a block; nothing to do")
 
 
 def test_a_slash_command_is_installed_and_nothing_of_yours_overwritten(e2e: E2eSession) -> None:

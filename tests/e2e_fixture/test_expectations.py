@@ -1,4 +1,4 @@
-"""What an expectation says when it is not met."""
+"""Messages of unmet expectations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from swarm_tui.adapters.shell import OutputSource, Segment
+from swarm_tui.adapters.processes.shell import OutputSource, Segment
 from swarm_tui.e2e import CommandResult, expect
 from swarm_tui.e2e.expectations import ExpectationFailed
 
@@ -24,7 +24,7 @@ def message_of(check: Callable[[], None]) -> str:
     return str(failure.value)
 
 
-def test_what_is_met_says_nothing() -> None:
+def test_met_expectation_prints_nothing() -> None:
     expect(result()).to_succeed()
     expect(result(2)).to_fail()
     expect(result(2)).to_exit_with(2)
@@ -50,11 +50,11 @@ def test_what_is_met_says_nothing() -> None:
         lambda: expect(" ").to_be_empty(),
     ],
 )
-def test_what_is_not_met_fails(check: Callable[[], None]) -> None:
+def test_unmet_expectation_fails(check: Callable[[], None]) -> None:
     message_of(check)
 
 
-def test_the_message_shows_the_commands_before() -> None:
+def test_failure_message_shows_previous_commands() -> None:
     first = result(0, "ready\n")
     assert message_of(lambda: expect(result(3, "out\n", "bad\n", earlier=(first,))).to_succeed()) == (
         "expected `mytool x` to succeed, but it exited with 3\n\n"
@@ -62,24 +62,24 @@ def test_the_message_shows_the_commands_before() -> None:
     )
 
 
-def test_the_message_on_an_output_names_it_and_shows_the_transcript() -> None:
+def test_failure_message_of_output_shows_transcript() -> None:
     message = message_of(lambda: expect(result(0, "Usage\n", "bad\n").stderr).to_be_empty())
     assert message == "expected stderr of `mytool x` to be empty\n\n$ mytool x\n  Usage\n! bad\n? 0"
 
 
-def test_unequal_texts_are_shown_line_by_line() -> None:
+def test_unequal_texts_are_shown_as_diff() -> None:
     message = message_of(lambda: expect("a\nb \n").to_equal("a\nb\n"))
     assert "  'a\\n'" in message
     assert "- 'b\\n'" in message
     assert "+ 'b \\n'" in message
 
 
-def test_a_command_that_was_stopped_or_killed_is_called_so() -> None:
+def test_failure_message_names_timeout_or_signal() -> None:
     assert "was stopped after 1.5 s" in message_of(lambda: expect(result(124, stopped=True)).to_succeed())
     assert "killed by signal 9" in message_of(lambda: expect(result(137)).to_succeed())
 
 
-def test_a_long_output_is_shortened_in_the_middle() -> None:
+def test_long_output_is_shortened() -> None:
     output = "".join(f"line {number}\n" for number in range(10_000))
     message = message_of(lambda: expect(result(1, output)).to_succeed())
     assert len(message.splitlines()) < 100
@@ -88,6 +88,6 @@ def test_a_long_output_is_shortened_in_the_middle() -> None:
     assert "lines left out" in message
 
 
-def test_something_else_is_refused_by_its_type() -> None:
+def test_expect_other_type_raises_error() -> None:
     with pytest.raises(TypeError, match="not int"):
         expect(3)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""The fixture as a project meets it: real pytest runs in a folder of its own."""
+"""The fixture in real pytest runs of a separate project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.environment import scrubbed_environment
+from swarm_tui.adapters.processes.environment import scrubbed_environment
 from tests.git_project import PYTEST_INI
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ RunPytest = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run_pytest(tmp_path: Path) -> RunPytest:
-    """Run pytest on a source, in a project that has a tool on its PATH."""
+    """Run pytest on a test file in a project with a tool on PATH."""
     tool = tmp_path / "bin" / "mytool"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\necho Usage: mytool\n")
@@ -61,7 +61,7 @@ def artifacts(project: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
 
-def test_the_example_works_as_it_stands(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_documented_example_works(run_pytest: RunPytest, tmp_path: Path) -> None:
     finished = run_pytest(README_EXAMPLE, "--swarm-e2e-run-name", "first")
     assert finished.returncode == 0, finished.stdout
     folder = tmp_path / ".test_output/e2e/first/test_it.test_help_succeeds/try_1"
@@ -76,36 +76,36 @@ def test_the_example_works_as_it_stands(run_pytest: RunPytest, tmp_path: Path) -
     assert (tmp_path / ".test_output/.gitignore").read_text() == "*\n"
 
 
-def test_a_citation_in_the_docstring_is_kept_too(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_citation_in_docstring_is_kept(run_pytest: RunPytest, tmp_path: Path) -> None:
     source = 'def test_a(e2e):\n    """It helps.\n\n    Tutorial block:\n        # see\n        mytool x\n    """\n'
     assert run_pytest(source).returncode == 0
     (block,) = (tmp_path / ".test_output").rglob("tutorial_block.txt")
     assert block.read_text() == "# see\nmytool x\n"
 
 
-def test_each_run_is_another_try(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_each_run_creates_new_try(run_pytest: RunPytest, tmp_path: Path) -> None:
     for _ in range(2):
         run_pytest(README_EXAMPLE, "--swarm-e2e-run-name", "same")
     tries = {path.split("/")[2] for path in artifacts(tmp_path)}
     assert tries == {"try_1", "try_2"}
 
 
-def test_a_failure_shows_its_transcript_and_where_more_is(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_failure_shows_transcript_and_artifacts(run_pytest: RunPytest, tmp_path: Path) -> None:
     finished = run_pytest(FAILING)
     assert finished.returncode == 1
     assert "# look here\n$ echo out; echo bad >&2; sleep 1004 >/dev/null 2>&1 &\n  out\n! bad\n? 0\n" in finished.stdout
     (transcript,) = (tmp_path / ".test_output").rglob("transcript.txt")
     assert f"artifacts: {transcript.parent}" in finished.stdout
-    assert "# was still running and was ended: sleep 1004" in transcript.read_text()
+    assert "# killed after the test: sleep 1004" in transcript.read_text()
 
 
 @pytest.mark.parametrize(("when", "kept"), [("always", 2), ("on-failure", 1), ("never", 0)])
-def test_artifacts_are_kept_when_they_are_wanted(run_pytest: RunPytest, tmp_path: Path, when: str, kept: int) -> None:
+def test_artifacts_option(run_pytest: RunPytest, tmp_path: Path, when: str, kept: int) -> None:
     run_pytest(README_EXAMPLE + FAILING, "--swarm-e2e-artifacts", when)
     assert len([path for path in artifacts(tmp_path) if path.endswith("transcript.txt")]) == kept
 
 
-def test_a_kept_environment_can_be_entered_and_removed(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_kept_environment_can_be_entered_and_removed(run_pytest: RunPytest, tmp_path: Path) -> None:
     finished = run_pytest(README_EXAMPLE + FAILING, "--swarm-e2e-keep-env", "on-failure")
     (line,) = (line for line in finished.stdout.splitlines() if line.startswith("environment kept: "))
     enter = Path(line.split()[-1])
@@ -121,7 +121,7 @@ def test_a_kept_environment_can_be_entered_and_removed(run_pytest: RunPytest, tm
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
-def test_kept_environments_are_listed_at_the_end(run_pytest: RunPytest, options: list[str]) -> None:
+def test_summary_lists_kept_environments(run_pytest: RunPytest, options: list[str]) -> None:
     finished = run_pytest(README_EXAMPLE, "--swarm-e2e-keep-env", "always", *options)
     (line,) = (line for line in finished.stdout.splitlines() if line.startswith("test_it.py::test_help_succeeds: "))
     remove = line.split("`")[3]
@@ -130,13 +130,13 @@ def test_kept_environments_are_listed_at_the_end(run_pytest: RunPytest, options:
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "a\nb"])
-def test_a_run_name_that_is_no_folder_is_refused(run_pytest: RunPytest, name: str) -> None:
+def test_invalid_run_name_is_refused(run_pytest: RunPytest, name: str) -> None:
     finished = run_pytest(README_EXAMPLE, f"--swarm-e2e-run-name={name}")
     assert finished.returncode == 4
-    assert "cannot be the name of a folder" in finished.stderr
+    assert "is not a valid folder name" in finished.stderr
 
 
-def test_parallel_workers_share_one_run(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_parallel_workers_share_run_name(run_pytest: RunPytest, tmp_path: Path) -> None:
     many = "import pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_many(e2e, n):\n    e2e.run('sleep 0.1')\n"
     assert run_pytest(many, "-n", "3").returncode == 0
     paths = artifacts(tmp_path)
@@ -144,7 +144,7 @@ def test_parallel_workers_share_one_run(run_pytest: RunPytest, tmp_path: Path) -
     assert len({path.split("/")[1] for path in paths}) == 6
 
 
-def test_names_that_are_no_file_names_get_safe_folders(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_unusual_node_ids_get_safe_folders(run_pytest: RunPytest, tmp_path: Path) -> None:
     odd = "import pytest\n@pytest.mark.parametrize('n', ['../../x', 'a b', 'x' * 300])\ndef test_odd(e2e, n): ...\n"
     assert run_pytest(odd, "--swarm-e2e-run-name", "r").returncode == 0
     names = [path.split("/")[1] for path in artifacts(tmp_path)]
@@ -152,14 +152,14 @@ def test_names_that_are_no_file_names_get_safe_folders(run_pytest: RunPytest, tm
     assert all(len(name) <= 150 and name.startswith("test_it.test_odd") for name in names)
 
 
-def test_where_nothing_can_be_kept_tests_still_pass(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_unwritable_artifacts_do_not_fail_tests(run_pytest: RunPytest, tmp_path: Path) -> None:
     (tmp_path / ".test_output").write_text("in the way")
     finished = run_pytest(README_EXAMPLE)
     assert finished.returncode == 0
     assert "the artifacts of the e2e tests are not kept" in finished.stdout
 
 
-def test_a_pytest_that_does_not_use_the_fixture_pays_nothing(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_unused_plugin_imports_nothing(run_pytest: RunPytest, tmp_path: Path) -> None:
     source = """
 import sys
 def test_nothing_is_loaded():
@@ -172,7 +172,7 @@ def test_nothing_is_loaded():
     assert not (tmp_path / ".test_output").exists()
 
 
-def test_a_projects_own_fixture_of_that_name_wins(run_pytest: RunPytest) -> None:
+def test_project_fixture_e2e_takes_precedence(run_pytest: RunPytest) -> None:
     own = (
         "import pytest\n@pytest.fixture\ndef e2e():\n    return 'ours'\ndef test_own(e2e):\n    assert e2e == 'other'\n"
     )
@@ -181,7 +181,7 @@ def test_a_projects_own_fixture_of_that_name_wins(run_pytest: RunPytest) -> None
     assert "INTERNALERROR" not in finished.stdout
 
 
-def test_terminals_are_recorded_among_the_artifacts(run_pytest: RunPytest, tmp_path: Path) -> None:
+def test_artifacts_include_terminal_recordings(run_pytest: RunPytest, tmp_path: Path) -> None:
     source = "def test_ui(e2e):\n    e2e.tmux('echo hello').wait_for_exit()\n"
     assert run_pytest(source).returncode == 0
     (recording,) = (tmp_path / ".test_output").rglob("screen-1.cast")

@@ -1,4 +1,4 @@
-"""A full-screen program driven by a test: keys, screens, deadlines, recordings."""
+"""A full-screen program controlled by a test: keys, screens, timeouts and recordings."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.marked_processes import marked_processes
+from swarm_tui.adapters.processes.ends import marked_processes
 from swarm_tui.e2e import E2eSession, expect
 from swarm_tui.e2e.expectations import ExpectationFailed
-from swarm_tui.e2e.isolation import MARK_NAME
+from swarm_tui.e2e.session import MARK_NAME
 from swarm_tui.errors import ProgramMissing
 
 # A small full-screen program: it shows what it is told, and its size when that changes.
@@ -37,7 +37,7 @@ def session() -> Iterator[E2eSession]:
     session.remove()
 
 
-def test_a_program_is_driven_to_its_end(session: E2eSession) -> None:
+def test_terminal_program_runs_to_exit(session: E2eSession) -> None:
     terminal = session.tmux("bash program.sh", comment="start it", width=40, height=6)
     terminal.wait_for("ready")
     terminal.type_text("it's; all -- $HOME;")
@@ -54,7 +54,7 @@ def test_a_program_is_driven_to_its_end(session: E2eSession) -> None:
     )
 
 
-def test_a_new_size_reaches_the_program(session: E2eSession) -> None:
+def test_resize_reaches_program(session: E2eSession) -> None:
     terminal = session.tmux("bash program.sh")
     terminal.wait_for("ready")
     terminal.resize(100, 30)
@@ -62,7 +62,7 @@ def test_a_new_size_reaches_the_program(session: E2eSession) -> None:
     terminal.wait_for("30 100")
 
 
-def test_what_goes_from_the_screen_can_be_waited_for(session: E2eSession) -> None:
+def test_wait_until_gone(session: E2eSession) -> None:
     terminal = session.tmux("bash program.sh")
     terminal.wait_for("ready")
     terminal.type_text("clear")
@@ -70,7 +70,7 @@ def test_what_goes_from_the_screen_can_be_waited_for(session: E2eSession) -> Non
     terminal.wait_until_gone("ready")
 
 
-def test_the_program_sees_a_plain_terminal_and_the_session(session: E2eSession) -> None:
+def test_program_has_plain_terminal_and_session_environment(session: E2eSession) -> None:
     terminal = session.tmux("env | cut -c1-70; stty size; cat", env={"GREETING": "it's"}, width=120, height=60)
     screen = terminal.wait_for("60 120")
     expect(screen).to_contain(f"HOME={session.home}")
@@ -80,28 +80,28 @@ def test_the_program_sees_a_plain_terminal_and_the_session(session: E2eSession) 
     assert session.run("tmux list-sessions").exit_code != 0
 
 
-def test_what_does_not_appear_fails_with_the_screen(session: E2eSession) -> None:
+def test_wait_timeout_shows_screen(session: E2eSession) -> None:
     terminal = session.tmux("bash program.sh")
     terminal.wait_for("ready")
-    with pytest.raises(ExpectationFailed, match=r"to show 'never', but it does not after 0\.1 s\n\n-+\nready\n-+"):
+    with pytest.raises(ExpectationFailed, match=r"to show 'never', but timed out after 0\.1 s\n\n-+\nready\n-+"):
         terminal.wait_for("never", timeout=0.1)
-    with pytest.raises(ExpectationFailed, match="to end, but it still runs"):
+    with pytest.raises(ExpectationFailed, match="to exit, but it is still running"):
         terminal.wait_for_exit(timeout=0.1)
 
 
-def test_a_program_that_ended_is_not_waited_for(session: E2eSession) -> None:
+def test_wait_fails_at_once_after_exit(session: E2eSession) -> None:
     terminal = session.tmux("echo gone; kill -9 $$")
-    with pytest.raises(ExpectationFailed, match="its program has ended with 137"):
+    with pytest.raises(ExpectationFailed, match="the program exited with 137"):
         terminal.wait_for("never", timeout=60)
 
 
-def test_a_word_that_is_no_key_is_refused(session: E2eSession) -> None:
+def test_invalid_key_raises_error(session: E2eSession) -> None:
     terminal = session.tmux("cat")
-    with pytest.raises(ValueError, match="'Entr' is no key"):
+    with pytest.raises(ValueError, match="invalid key: 'Entr'"):
         terminal.send_keys("Entr")
 
 
-def test_two_terminals_do_not_know_each_other(session: E2eSession) -> None:
+def test_two_terminals_are_independent(session: E2eSession) -> None:
     first = session.tmux("echo one; cat")
     with session.tmux("echo two; cat") as second:
         expect(second.wait_for("two")).not_to_contain("one")
@@ -111,7 +111,7 @@ def test_two_terminals_do_not_know_each_other(session: E2eSession) -> None:
     assert "was still running" not in session.transcript
 
 
-def test_a_recording_plays_what_was_shown(session: E2eSession) -> None:
+def test_recording_contains_output(session: E2eSession) -> None:
     terminal = session.tmux("printf 'gr\\303\\274n \\033[1mbold\\033[0m\\n'; exit 0", width=50, height=5)
     terminal.wait_for_exit()
     header, *events = (json.loads(line) for line in session.recordings[0].read_text().splitlines())
@@ -120,7 +120,7 @@ def test_a_recording_plays_what_was_shown(session: E2eSession) -> None:
     assert [time for time, _, _ in events] == sorted(time for time, _, _ in events)
 
 
-def test_without_tmux_it_is_said_what_is_missing(session: E2eSession, tmp_path: Path) -> None:
+def test_terminal_without_tmux_raises_error(session: E2eSession, tmp_path: Path) -> None:
     session.environment["PATH"] = str(tmp_path)
     with pytest.raises(ProgramMissing, match="tmux is not installed"):
         session.tmux("cat")

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.adapters.own_venv import make_own_venv
+from swarm_tui.adapters.python_env import make_own_venv
 from tests.field.project import FieldProject, KnownBug, ReadyProject, base_python, call
 from tests.git_project import PYTEST_INI, GitProject
 
@@ -265,7 +265,7 @@ def _make_with_own_python(root: Path) -> ReadyProject:
             "pytest.ini": PYTEST_INI,
             "src/sums.py": SUMS,
             "make-environment": "#!/bin/sh\nset -e\n"
-            f"{sys.executable} -c 'from swarm_tui.adapters.own_venv import make_own_venv; from pathlib import Path; "
+            f"{sys.executable} -c 'from swarm_tui.adapters.python_env import make_own_venv; from pathlib import Path; "
             f'make_own_venv(Path(".venv").absolute(), "{sys.executable}")\'\n'
             'echo "$PWD/src" > "$(echo .venv/lib/python*/site-packages)/editable.pth"\n',
             TEST: "import sys\nimport sums\n\n\ndef test_add():\n    assert sums.add(1, 2) == 3\n\n\n"

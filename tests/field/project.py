@@ -44,6 +44,8 @@ class FieldProject:
     """Where the sweep is begun, from the top of the repository."""
     is_quick: bool = False
     """Whether CI tries it."""
+    is_part_of_pytest: bool = False
+    """Whether pytest itself runs by its code, so that no run of its tests measures a fix."""
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,20 @@ def _public(
     options: tuple[str, ...] = (),
     arguments: tuple[str, ...] = (),
     is_quick: bool = False,
+    is_part_of_pytest: bool = False,
 ) -> FieldProject:
     make = partial(make_public, archive, (PYTEST, *requirements), environment=environment)
     chosen = arguments or tuple(results)
     return FieldProject(
-        archive.project, habit, make, bug, results, chosen, ("--slots", "2", *options), is_quick=is_quick
+        archive.project,
+        habit,
+        make,
+        bug,
+        results,
+        chosen,
+        ("--slots", "2", *options),
+        is_quick=is_quick,
+        is_part_of_pytest=is_part_of_pytest,
     )
 
 
@@ -135,6 +144,7 @@ PUBLIC: Final[tuple[FieldProject, ...]] = (
         },
         environment={"SETUPTOOLS_SCM_PRETEND_VERSION": "1.7.0"},
         is_quick=True,
+        is_part_of_pytest=True,
     ),
     _public(
         SourceArchive("yarl", "yarl-1.18.3.tar.gz", "ac1801c45cbf77b6c99242eeff4fffb5e4e73a800b5c4ad4fc0be5def634d2e1"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.scratch import short_folder
 from tests.checkout_state import changes_between, state_of
 from tests.field.made import MADE
 from tests.field.project import FieldProject
@@ -23,7 +24,7 @@ QUICK = [project for project in (*PUBLIC, *MADE) if project.is_quick]
 @pytest.mark.parametrize("project", QUICK, ids=lambda project: project.name)
 def test_a_sweep_is_right_in_every_respect(project: FieldProject, mngr_path: str) -> None:
     # A path of more than 100 characters is no name of a parameter for pytest: the folder has a short one.
-    with tempfile.TemporaryDirectory(prefix="field-", dir="/tmp") as folder:
+    with tempfile.TemporaryDirectory(prefix="field-", dir=short_folder()) as folder:
         try:
             row = sweep_over(project, mngr_path, Path(folder))
         except urllib.error.URLError as error:

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui import __version__
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.interpreters import python_of_uv
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.python_env import python_of_uv
 from swarm_tui.errors import AdapterError
 
 ROOT: Final = Path(__file__).parents[2]

@@ -1,27 +1,25 @@
-"""Made-up sweeps for the journal's tests."""
+"""Generated sweeps for tests of the journal."""
 
 from hypothesis import strategies as st
 
 from swarm_tui.model import events as happened
-from swarm_tui.model.asks import Ask
+from swarm_tui.model.api_errors import ApiError, ApiErrorKind
 from swarm_tui.model.edits import FileEdit
-from swarm_tui.model.failure import FailureDetail, RaisedError
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport
-from swarm_tui.model.outcome import Escalation
-from swarm_tui.model.rules import AnswerRule
-from swarm_tui.model.states import Result, State
-from swarm_tui.model.trouble import Trouble, TroubleKind
+from swarm_tui.model.failures import FailureDetail, RaisedError
+from swarm_tui.model.questions import AnswerRule, Question
+from swarm_tui.model.report import Escalation, PulledChange, PulledWork
+from swarm_tui.model.results import Result, State
 
 TESTS = [f"tests/test_{name}.py::test_it" for name in "abcde"]
 
-ASKS = [Ask(id="1", at=3.0, tool="Bash", subject="ls", text="may I?"), Ask(id="2", at=4.0, text="which?")]
+ASKS = [Question(id="1", at=3.0, tool="Bash", subject="ls", text="may I?"), Question(id="2", at=4.0, text="which?")]
 
 test_ids = st.sampled_from(TESTS)
 traits = st.lists(st.sampled_from(["fixture db", "marker slow", "parameter size=3"]), unique=True).map(tuple)
 
 
 def event_of() -> st.SearchStrategy[happened.Event]:
-    """Any event of a small sweep, in any order: a fold must take them all."""
+    """Any event of a small sweep. A fold must accept any order of events."""
     return st.one_of(
         st.builds(happened.EngineStarted, pid=st.integers(1, 9), slots=st.integers(1, 9)),
         st.builds(happened.EngineEnded, why=st.sampled_from(["finished", "stopped", "failed"])),
@@ -34,7 +32,7 @@ def event_of() -> st.SearchStrategy[happened.Event]:
             happened.Seen,
             test=test_ids,
             state=st.just(State.RUNNING),
-            trouble=st.builds(Trouble, kind=st.sampled_from(TroubleKind), until=st.sampled_from([None, 5.0])),
+            trouble=st.builds(ApiError, kind=st.sampled_from(ApiErrorKind), until=st.sampled_from([None, 5.0])),
         ),
         st.builds(happened.Asked, test=test_ids, ask=st.sampled_from(ASKS)),
         st.builds(happened.AskAnswered, test=test_ids, ask=st.sampled_from("12"), rule=st.sampled_from(["", "r1"])),
@@ -63,8 +61,8 @@ def event_of() -> st.SearchStrategy[happened.Event]:
             test=test_ids,
             result=st.sampled_from(Result),
             harvest=st.just(
-                HarvestReport(
-                    changes=(HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED"),),
+                PulledWork(
+                    changes=(PulledChange(kind="FIX_IMPL", status="SUCCEEDED"),),
                     escalations=(Escalation(title="no network"),),
                 )
             ),

@@ -1,4 +1,4 @@
-"""Long and damaged sweeps: read to their end, from snapshots that are checked, and never from what is no file."""
+"""Long and damaged sweeps, invalid snapshots, and irregular files."""
 
 from __future__ import annotations
 
@@ -10,23 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.engine.journal_keeper import JournalKeeper, take_up_journal
-from swarm_tui.engine.start import write_sweep
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.files import NoRegularFile, open_regular, read_regular
 from swarm_tui.journal.append import JournalWriter, LineAppender, engine_process_id
-from swarm_tui.journal.doubts import doubts_of
-from swarm_tui.journal.fold import END_LOST, FIRST_LINE_LOST, SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT
-from swarm_tui.journal.open import open_sweep
-from swarm_tui.journal.requests import append_request
-from swarm_tui.journal.seal import sealer_of
+from swarm_tui.journal.open import integrity_warnings, open_sweep
+from swarm_tui.journal.recover import JournalOwner, take_up_journal
+from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
+from swarm_tui.journal.state import END_LOST, FIRST_LINE_LOST, SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.states import Result, State
-from swarm_tui.model.sweep import MngrSettings, SweepSpec, derive_tests
-from swarm_tui.regular_file import NoRegularFile, open_regular, read_regular
+from swarm_tui.model.results import Result, State
+from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
+from swarm_tui.sweep.start import write_sweep
 
 SWEEP = "20261118-061200"
 A, B = "tests/test_a.py::test_a", "tests/test_b.py::test_b"
@@ -34,7 +31,7 @@ A, B = "tests/test_a.py::test_a", "tests/test_b.py::test_b"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> SweepFolder:
-    """Return a sweep of two tests on which no engine has worked."""
+    """Return a sweep with two tests, before its first engine."""
     spec = SweepSpec(sweep=SWEEP, repository="/r", base="0" * 40, created_at=1.0, mngr=MngrSettings(path="mngr"))
     folder = SweepFolder(tmp_path / SWEEP)
     write_sweep(folder, spec, derive_tests(SWEEP, [(A, "tests/test_a.py", 3), (B, "tests/test_b.py", 7)]))
@@ -50,7 +47,7 @@ def write(folder: SweepFolder, *events: happened.KnownEvent) -> SweepState:
     return taken_up.state
 
 
-def test_a_journal_is_read_to_its_end_however_long_it_is(folder: SweepFolder) -> None:
+def test_long_journal_is_read_to_end(folder: SweepFolder) -> None:
     text = "x" * 1_000_000
     number = LINE_LIMIT // len(text) + 3
     write(folder, *(happened.Noted(text=text) for _ in range(number)), happened.SlotsChanged(slots=7))
@@ -61,24 +58,24 @@ def test_a_journal_is_read_to_its_end_however_long_it_is(folder: SweepFolder) ->
     assert len(told) > number // 5
 
 
-def test_a_line_without_an_end_is_passed_over_in_pieces(folder: SweepFolder) -> None:
+def test_endless_line_is_ignored_in_pieces(folder: SweepFolder) -> None:
     with folder.events.open("r+b") as file:
         file.seek(LINE_LIMIT + 5, os.SEEK_END)
         file.write(b"x\n")
-    with JournalWriter(folder.events, last_seq=2, sealer=sealer_of(SWEEP)) as writer:
+    with JournalWriter(folder.events, last_seq=2) as writer:
         writer.append(happened.SlotsChanged(slots=7))
     state = open_sweep(folder).state
     assert (state.slots, state.broken_lines) == (7, 2)
 
 
-async def test_snapshots_are_written_while_an_engine_works(folder: SweepFolder) -> None:
+async def test_running_engine_writes_snapshots(folder: SweepFolder) -> None:
     taken_up = take_up_journal(folder, folder.read_spec())
-    keeper = JournalKeeper(folder, taken_up.writer, taken_up.state)
+    keeper = JournalOwner(folder, taken_up.writer, taken_up.state)
     taken_up.state.apply(taken_up.writer.append(happened.EngineStarted(pid=1, slots=3)))
     await keeper.keep()
     size = folder.events.stat().st_size
     with folder.events.open("ab") as file:
-        file.write(b'{"seq":4,"type":"slots_changed","slots":900}\n')
+        file.write(b'{"seq":3,"type":"slots_changed","slots":900}\n')
     taken_up.state.apply(taken_up.writer.append(happened.Launched(test=A)))
     state, offset = read_snapshot(folder.snapshot, folder.events)
     assert (offset, state.slots, state.foreign_lines) == (size, 3, 0)
@@ -93,7 +90,7 @@ async def test_snapshots_are_written_while_an_engine_works(folder: SweepFolder) 
 
 
 def reheaded(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    """Return a change of a snapshot's content that its header is told of: as somebody who wants to be believed."""
+    """Return a function that changes a snapshot's content and makes the header match, as an attacker would."""
 
     def changed(raw: bytes) -> bytes:
         header, _, content = raw.partition(b"\n")
@@ -116,7 +113,7 @@ def reheaded(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
         reheaded(lambda content: content.replace(b'"records":[[', b'"records":[[[],')),
     ],
 )
-def test_a_snapshot_in_any_way_doubtful_is_left_aside(folder: SweepFolder, change: Callable[[bytes], bytes]) -> None:
+def test_invalid_snapshot_is_ignored(folder: SweepFolder, change: Callable[[bytes], bytes]) -> None:
     state = write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
     write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
     assert read_snapshot(folder.snapshot, folder.events)[1] > 0
@@ -125,14 +122,14 @@ def test_a_snapshot_in_any_way_doubtful_is_left_aside(folder: SweepFolder, chang
     assert open_sweep(folder).state.slots == 3
 
 
-def test_a_journal_that_is_shorter_than_its_snapshot_is_told_of(folder: SweepFolder) -> None:
+def test_journal_shorter_than_snapshot_gives_warning(folder: SweepFolder) -> None:
     state = write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
     write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
-    assert doubts_of(open_sweep(folder).state) == ()
+    assert integrity_warnings(open_sweep(folder).state) == ()
     lose(folder, 3)
-    assert doubts_of(open_sweep(folder).state) == ("the end of the journal is lost: what it told is not known",)
+    assert integrity_warnings(open_sweep(folder).state) == ("the end of the journal is missing",)
     folder.events.unlink()
-    assert len(doubts_of(open_sweep(folder).state)) == 1
+    assert len(integrity_warnings(open_sweep(folder).state)) == 1
 
 
 def lose(folder: SweepFolder, *numbers: int) -> None:
@@ -140,7 +137,7 @@ def lose(folder: SweepFolder, *numbers: int) -> None:
     folder.events.write_bytes(b"".join(line for number, line in enumerate(lines) if number not in numbers))
 
 
-def test_a_test_whose_first_line_is_lost_is_known_from_sweep_json(folder: SweepFolder) -> None:
+def test_test_without_first_event_comes_from_spec(folder: SweepFolder) -> None:
     write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
     lose(folder, 0, 1)
     first, second = open_sweep(folder).state.tests()
@@ -151,7 +148,7 @@ def test_a_test_whose_first_line_is_lost_is_known_from_sweep_json(folder: SweepF
     assert again.counts[State.QUEUED.value] == 2
 
 
-def test_a_cell_whose_end_is_lost_says_so_and_the_others_go_on(folder: SweepFolder) -> None:
+def test_lost_result_is_reported_in_record(folder: SweepFolder) -> None:
     ends = [happened.Harvested(test=test, result=Result.CLEAN) for test in (A, B)]
     write(folder, happened.EngineStarted(pid=1), happened.Launched(test=A), *ends, happened.EngineEnded())
     lose(folder, 4)
@@ -160,20 +157,20 @@ def test_a_cell_whose_end_is_lost_says_so_and_the_others_go_on(folder: SweepFold
     assert second.result is Result.CLEAN
 
 
-def test_an_engine_knows_that_it_resumes_also_where_the_line_that_says_so_is_lost(folder: SweepFolder) -> None:
+def test_engine_resumes_if_first_event_is_lost(folder: SweepFolder) -> None:
     assert not take_up_journal(folder, folder.read_spec()).is_resumed
     write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launching(test=A))
     lose(folder, 2)
     assert take_up_journal(folder, folder.read_spec()).is_resumed
 
 
-def test_an_older_sweep_without_tests_and_seals_is_read_as_ever(folder: SweepFolder) -> None:
+def test_older_sweep_without_tests_is_read(folder: SweepFolder) -> None:
     spec = json.loads(folder.spec.read_text())
     del spec["tests"]
     folder.spec.write_text(json.dumps(spec))
     lines = [json.loads(line) for line in folder.events.read_bytes().splitlines()]
-    bare = [{name: value for name, value in line.items() if name != "seal"} for line in lines]
-    folder.events.write_text("".join(json.dumps(line) + "\n" for line in bare))
+    sealed = [line | {"seal": "0123456789abcdef01234567"} for line in lines]
+    folder.events.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in sealed))
     opened = open_sweep(folder)
     assert [record.agent for record in opened.state.tests()] == [f"swarm-{SWEEP}-test-a", f"swarm-{SWEEP}-test-b"]
     assert not opened.bad_lines
@@ -193,7 +190,7 @@ def replace_by(kind: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
-def test_what_is_no_file_is_refused_and_nothing_waits_for_it(folder: SweepFolder, kind: str) -> None:
+def test_irregular_file_is_refused_without_blocking(folder: SweepFolder, kind: str) -> None:
     write(folder, happened.EngineStarted(pid=1, slots=3))
     replace_by(kind, folder.snapshot)
     assert open_sweep(folder).state.slots == 3
@@ -215,7 +212,7 @@ def test_what_is_no_file_is_refused_and_nothing_waits_for_it(folder: SweepFolder
         open_regular(folder.spec)
 
 
-def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_too_large_file_is_refused_before_reading(tmp_path: Path) -> None:
     path = tmp_path / "large"
     path.touch()
     os.truncate(path, 1 << 40)

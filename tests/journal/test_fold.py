@@ -1,27 +1,26 @@
-"""Folding events gives the one state that everything shows."""
+"""Folding events into a state."""
 
 from collections import Counter
 
 from hypothesis import given
 
-from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport
-from swarm_tui.model.outcome import Escalation
-from swarm_tui.model.states import Result, State
+from swarm_tui.model.report import Escalation, PulledChange, PulledWork
+from swarm_tui.model.results import Result, State
 from tests.journal.sweeps import events
 
 TEST = "tests/test_a.py::test_it"
 
 
 @given(events)
-def test_counts_are_those_of_the_records(story: list[happened.Event]) -> None:
+def test_counts_match_records(story: list[happened.Event]) -> None:
     state = SweepState().apply_all(story)
     assert +state.counts == Counter(record.mark for record in state.tests())
 
 
 @given(events)
-def test_what_changed_is_told_once(story: list[happened.Event]) -> None:
+def test_drain_changed_returns_each_change_once(story: list[happened.Event]) -> None:
     state = SweepState()
     before: dict[str, object] = {}
     for event in story:
@@ -34,7 +33,7 @@ def test_what_changed_is_told_once(story: list[happened.Event]) -> None:
 
 
 @given(events)
-def test_folding_in_two_parts_is_folding_at_once(story: list[happened.Event]) -> None:
+def test_fold_in_two_parts_equals_fold_at_once(story: list[happened.Event]) -> None:
     half = len(story) // 2
     whole = SweepState().apply_all(story)
     parts = SweepState().apply_all(story[:half]).apply_all(story[half:])
@@ -42,7 +41,7 @@ def test_folding_in_two_parts_is_folding_at_once(story: list[happened.Event]) ->
     assert list(parts.log) == list(whole.log)
 
 
-def test_the_life_of_a_test() -> None:
+def test_fold_events_of_one_test() -> None:
     state = SweepState()
     state.apply(happened.Queued(at=1, test=TEST, agent="agent", branch="branch"))
     state.apply(happened.Launching(at=2, test=TEST))
@@ -62,7 +61,7 @@ def test_the_life_of_a_test() -> None:
     assert [line.text for line in state.log] == ["launched", "waits for an answer: which host?", "impl fix"]
 
 
-def test_two_runs_at_once_are_two_tries_whichever_ends_first() -> None:
+def test_concurrent_runs_are_two_tries() -> None:
     for ends in ((1, 2), (2, 1)):
         state = SweepState()
         for number in (1, 2):
@@ -72,12 +71,12 @@ def test_two_runs_at_once_are_two_tries_whichever_ends_first() -> None:
         assert [(made.number, made.passed) for made in state.records[TEST].tries] == [(1, True), (2, False)]
 
 
-def test_many_requests_are_all_known_as_answered() -> None:
+def test_answered_requests_are_all_kept() -> None:
     state = SweepState().apply_all(happened.RequestAnswered(request=str(number)) for number in range(3_000))
     assert "0" in state.answers
 
 
-def test_a_retried_test_forgets_its_earlier_round() -> None:
+def test_retry_drops_earlier_results() -> None:
     state = SweepState()
     state.apply(happened.Queued(at=1, test=TEST, agent="agent", branch="branch"))
     state.apply(happened.Harvested(at=2, test=TEST, result=Result.FAILED, reason="timeout"))
@@ -86,7 +85,7 @@ def test_a_retried_test_forgets_its_earlier_round() -> None:
     assert (record.mark, record.result, record.ended_at, record.agent) == ("queued", None, None, "agent")
 
 
-def test_stale_is_not_wrong() -> None:
+def test_stale_record_keeps_its_state() -> None:
     state = SweepState()
     state.apply(happened.Queued(at=1, test=TEST))
     state.apply(happened.Launched(at=2, test=TEST))
@@ -97,26 +96,26 @@ def test_stale_is_not_wrong() -> None:
     assert state.records[TEST].stale_since is None
 
 
-def test_an_event_of_the_future_is_counted_and_passed_over() -> None:
+def test_unknown_event_is_counted_and_ignored() -> None:
     event = happened.parse_event(b'{"type": "agent_sang", "seq": 7, "at": 1.0, "song": "la"}')
     state = SweepState()
     state.apply(event)
     assert (state.unknown_events, state.last_seq) == (1, 7)
 
 
-def test_a_harvest_that_an_older_version_wrote_is_read() -> None:
+def test_pulled_event_of_format_1_is_read() -> None:
     line = b"""{"seq": 9, "at": 5.0, "test": "a.py::t", "type": "harvested", "result": "impl_fix", "reason": "so it is",
         "end": "archive", "summary": "Done.", "passing_before": false, "passing_after": true, "errored": false,
         "changes": [{"kind": "FIX_IMPL", "status": "SUCCEEDED", "summary": "sums", "commit": "c0ffee"}],
         "escalations": [{"kind": "BLOCKER", "title": "no network", "detail_markdown": "none"}], "tip": "c0ffee",
         "has_uncommitted": true, "mood": "good"}"""
     event = happened.parse_event(line)
-    report = HarvestReport(
+    report = PulledWork(
         end="archive",
         summary="Done.",
         passing_before=False,
         passing_after=True,
-        changes=(HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED", summary="sums", commit="c0ffee"),),
+        changes=(PulledChange(kind="FIX_IMPL", status="SUCCEEDED", summary="sums", commit="c0ffee"),),
         escalations=(Escalation(title="no network", detail_markdown="none"),),
         tip="c0ffee",
         has_uncommitted=True,

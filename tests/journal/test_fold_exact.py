@@ -1,4 +1,4 @@
-"""What each event makes of a record and of the sweep, field by field: nothing more and nothing less."""
+"""The effect of each event on a record and on the sweep, field by field."""
 
 from __future__ import annotations
 
@@ -6,37 +6,34 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.journal.fold import TRIES_KEPT, SweepState
+from swarm_tui.journal.record import Integration, LogLine, TestRecord, Try
+from swarm_tui.journal.state import TRIES_KEPT, SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.asks import Ask, OpenAsk, item_of_ask
-from swarm_tui.model.baseline import Baseline
+from swarm_tui.model.api_error_events import ApiAccess
+from swarm_tui.model.api_errors import ApiError, ApiErrorKind, Throttle, time_of_day
 from swarm_tui.model.edits import FileEdit
-from swarm_tui.model.failure import FailureDetail, RaisedError
-from swarm_tui.model.harvest import NOT_HARVESTED, HarvestedChange, HarvestReport
-from swarm_tui.model.model_access import ModelAccess
-from swarm_tui.model.outcome import Escalation
+from swarm_tui.model.failures import FailureDetail, RaisedError
+from swarm_tui.model.money import ModelTokens, Spending
+from swarm_tui.model.questions import AnswerRule, OpenQuestion, Question, item_id
+from swarm_tui.model.report import NOT_PULLED, Escalation, PulledChange, PulledWork
+from swarm_tui.model.results import Baseline, Result, State
 from swarm_tui.model.revision import Revision
-from swarm_tui.model.rules import AnswerRule
-from swarm_tui.model.spending import ModelTokens, Spending
-from swarm_tui.model.state import Integration, LogLine, TestRecord, Try
-from swarm_tui.model.states import Result, State
-from swarm_tui.model.sweep import INTEGRATOR_KEY
-from swarm_tui.model.trouble import Dial, Trouble, TroubleKind, time_of_day
+from swarm_tui.model.spec import INTEGRATOR_KEY
 
 TEST, OTHER = "a.py::test_a", "b.py::test_b"
-REPORT = HarvestReport(
+REPORT = PulledWork(
     end="timeout",
     summary="Done.",
     passing_before=False,
     passing_after=True,
-    changes=(HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED", summary="s", commit="c"),),
+    changes=(PulledChange(kind="FIX_IMPL", status="SUCCEEDED", summary="s", commit="c"),),
     escalations=(Escalation(title="t"),),
     tip="c",
     has_uncommitted=True,
 )
 DETAIL = FailureDetail(errors=(RaisedError(type="KeyError", message="'a'"),))
-ASK = Ask(id="1", at=7.0, text="may I?", tool="Bash", subject="ls")
-MORE = Ask(id="2", at=9.0, text="and that?", tool="Bash", subject="pwd")
+ASK = Question(id="1", at=7.0, text="may I?", tool="Bash", subject="ls")
+MORE = Question(id="2", at=9.0, text="and that?", tool="Bash", subject="pwd")
 FULL = TestRecord(
     test=TEST,
     agent="agent",
@@ -77,24 +74,23 @@ FULL = TestRecord(
     group="port",
     baseline=Baseline.FLAKY,
     number=8,
-    trouble=Trouble(kind=TroubleKind.LIMITED),
+    trouble=ApiError(kind=ApiErrorKind.LIMITED),
     trouble_at=7.0,
     needs_terminal=True,
-    asks=(OpenAsk(ASK, "item", 7.0, "ann"),),
+    asks=(OpenQuestion(ASK, "item", 7.0, "ann"),),
     asked_until=8.0,
     commits=3,
     tokens_at_progress=1,
     stuck="it loops",
     is_nudged=True,
     models=(ModelTokens("opus", 1, 2, 3, 4),),
-    is_guessed=True,
     revision=Revision(fix="fix", comment="Not so.", tip="tip"),
 )
 
 
 NOTHING_ASKED = {"question": "", "options": (), "condition": "", "trouble": None, "needs_terminal": False, "asks": ()}
 NOTHING_ASKED |= {"stuck": ""}
-LIMITED = Trouble(kind=TroubleKind.LIMITED, until=70.0, has_given_up=True)
+LIMITED = ApiError(kind=ApiErrorKind.LIMITED, until=70.0, has_given_up=True)
 PROGRESS = {"tokens_at_progress": FULL.tokens}
 NO_LOGIN = happened.LoginLost(seq=2, at=2, test=TEST, reason="403")
 
@@ -106,7 +102,7 @@ def folded(record: TestRecord, *events: happened.Event) -> SweepState:
     return state.apply_all(events)
 
 
-def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
+def test_changed_record_has_no_default_fields() -> None:
     defaults = TestRecord("")._asdict()
     assert [name for name, value in FULL._asdict().items() if value == defaults[name]] == []
 
@@ -142,7 +138,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
                 "host": "h",
                 "work_dir": "/w",
                 "state_dir": "/s",
-                "reason": "taken up again",
+                "reason": "resumed",
                 "source": "engine",
             },
         ),
@@ -186,7 +182,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
             {"state": State.HARVESTING, "since": 9, "source": "crash"},
         ),
         (
-            happened.Harvested(at=9, test=TEST, result=Result.CLEAN, reason="r", harvest=HarvestReport(tip="t")),
+            happened.Harvested(at=9, test=TEST, result=Result.CLEAN, reason="r", harvest=PulledWork(tip="t")),
             {
                 "state": State.DONE,
                 "result": Result.CLEAN,
@@ -194,13 +190,13 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
                 "ended_at": 9,
                 "reason": "r",
                 "source": "outcome",
-                "harvest": HarvestReport(tip="t"),
+                "harvest": PulledWork(tip="t"),
                 **NOTHING_ASKED,
                 "stale_since": None,
             },
         ),
         (
-            happened.Harvested(at=9, test=TEST, result=Result.FAILED, harvest=HarvestReport(errored=True)),
+            happened.Harvested(at=9, test=TEST, result=Result.FAILED, harvest=PulledWork(errored=True)),
             {
                 "state": State.DONE,
                 "result": Result.FAILED,
@@ -208,7 +204,7 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
                 "ended_at": 9,
                 "reason": "",
                 "source": "engine",
-                "harvest": HarvestReport(errored=True),
+                "harvest": PulledWork(errored=True),
                 **NOTHING_ASKED,
                 "stale_since": None,
             },
@@ -236,11 +232,11 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
         (happened.MessageSent(at=9, test=TEST, text="hello", by="ada"), {}),
         (
             happened.Asked(at=9, test=TEST, ask=MORE),
-            {"asks": (*FULL.asks, OpenAsk(MORE, item_of_ask(TEST, MORE))), "asked_until": 9.0},
+            {"asks": (*FULL.asks, OpenQuestion(MORE, item_id(TEST, MORE))), "asked_until": 9.0},
         ),
         (
             happened.AskAnswered(at=9, test=TEST, ask="1", text="yes", by="bob", rule="r1"),
-            {"asks": (OpenAsk(ASK, "item", 9, "bob (r1)"),)},
+            {"asks": (OpenQuestion(ASK, "item", 9, "bob (r1)"),)},
         ),
         (happened.AskAnswered(at=9, test=TEST, ask="2", text="yes", by="bob"), {}),
         (happened.AskClosed(at=9, test=TEST, ask="1", why="answered"), {"asks": ()}),
@@ -256,14 +252,14 @@ def test_the_record_that_is_changed_here_has_no_field_at_its_default() -> None:
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, happened.EventBase) else "",
 )
-def test_an_event_changes_these_fields_of_its_record(event: happened.Event, changes: dict[str, Any]) -> None:
+def test_event_changes_fields_of_record(event: happened.Event, changes: dict[str, Any]) -> None:
     state = folded(FULL, event)
     assert state.records == {TEST: FULL._replace(**changes)}
     assert +state.counts == {state.records[TEST].mark: 1}
 
 
-def test_an_agent_that_waits_does_so_with_the_oldest_of_its_asks_and_then_with_nothing() -> None:
-    waiting = FULL._replace(state=State.WAITING, question="may I? (and 1 more)", asks=(OpenAsk(ASK, "1"),))
+def test_waiting_agent_shows_oldest_question() -> None:
+    waiting = FULL._replace(state=State.WAITING, question="may I? (and 1 more)", asks=(OpenQuestion(ASK, "1"),))
     both = folded(waiting, happened.Asked(at=8, test=TEST, ask=MORE))
     assert both.records[TEST].question == "may I?"
     both.apply_all([happened.AskClosed(at=9, test=TEST, ask="1")])
@@ -272,40 +268,40 @@ def test_an_agent_that_waits_does_so_with_the_oldest_of_its_asks_and_then_with_n
     assert (both.records[TEST].question, both.records[TEST].options, both.records[TEST].asks) == ("", (), ())
 
 
-def test_the_first_time_that_a_test_is_queued_it_is_introduced() -> None:
+def test_first_queued_event_adds_test() -> None:
     event = happened.Queued(at=9, test=TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r")
     state = SweepState().apply_all([event])
     made = TestRecord(TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r", since=9)
     assert state.records == {TEST: made}
     assert (state.counts, state.drain_changed()) == ({"queued": 1}, {TEST})
-    assert (made.state, made.source, made.harvest) == (State.QUEUED, "queue", NOT_HARVESTED)
+    assert (made.state, made.source, made.harvest) == (State.QUEUED, "queue", NOT_PULLED)
 
 
-def test_a_test_that_is_queued_again_keeps_its_names_its_attempts_and_its_hold() -> None:
+def test_requeued_test_keeps_names_launches_and_hold() -> None:
     kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
     kept = kept._replace(group="port", baseline=Baseline.FLAKY)
-    kept = kept._replace(traits=FULL.traits, held_for=FULL.held_for, is_guessed=True)
+    kept = kept._replace(traits=FULL.traits, held_for=FULL.held_for)
     state = folded(FULL, happened.Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
     assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
     state = folded(FULL, happened.Queued(at=9, test=TEST, agent="new", branch="newer"))
     assert state.records == {TEST: kept._replace(agent="new", branch="newer", since=9)}
 
 
-def test_what_was_sent_back_is_dropped_by_a_retry_and_kept_by_an_interruption() -> None:
+def test_revision_is_kept_after_interruption_not_retry() -> None:
     sent = Revision(fix="other", comment="Again.", tip="tip")
     assert folded(FULL, happened.Queued(at=9, test=TEST)).records[TEST].revision is None
     assert folded(FULL, happened.Queued(at=9, test=TEST, revision=sent)).records[TEST].revision == sent
-    interrupted = FULL._replace(harvest=NOT_HARVESTED)
+    interrupted = FULL._replace(harvest=NOT_PULLED)
     assert folded(interrupted, happened.Queued(at=9, test=TEST)).records[TEST].revision == FULL.revision
 
 
-def test_an_adopted_agent_without_a_known_start_began_when_it_was_adopted() -> None:
+def test_adopted_agent_without_start_starts_at_adoption() -> None:
     never = FULL._replace(launched_at=None)
     assert folded(never, happened.Launched(at=9, test=TEST, is_adopted=True)).records[TEST].launched_at == 9
 
 
 @pytest.mark.parametrize("tests", [(), (TEST, "gone.py::test"), (OTHER,)])
-def test_a_failed_probe_makes_stale_whom_it_names_unless_finished_or_stale(tests: tuple[str, ...]) -> None:
+def test_failed_poll_makes_named_unfinished_tests_stale(tests: tuple[str, ...]) -> None:
     fresh = FULL._replace(stale_since=None)
     event = happened.ProbeFailed(at=9, tests=tests, reason="no tmux")
     expected = fresh if tests == (OTHER,) else fresh._replace(stale_since=9)
@@ -320,18 +316,18 @@ def test_a_failed_probe_makes_stale_whom_it_names_unless_finished_or_stale(tests
     assert state.stale_reason == ""
 
 
-def test_only_so_many_tries_are_kept_the_newest_of_them() -> None:
+def test_only_newest_tries_are_kept() -> None:
     state = SweepState().apply_all(happened.TryStarted(test=TEST, number=number) for number in range(1, 61))
     assert [made.number for made in state.records[TEST].tries] == list(range(61 - TRIES_KEPT, 61))
 
 
-def test_tries_are_kept_in_the_order_of_their_numbers() -> None:
+def test_tries_are_sorted_by_number() -> None:
     numbers = [2, 5, 3, 1, 5, 4]
     state = SweepState().apply_all(happened.TryStarted(at=n, test=TEST, number=n) for n in numbers)
     assert [made.number for made in state.records[TEST].tries] == [1, 2, 3, 4, 5]
 
 
-def test_an_event_of_a_test_that_was_never_queued_shows_the_test() -> None:
+def test_event_of_unqueued_test_adds_test() -> None:
     state = SweepState().apply_all([happened.Said(at=9, test=TEST, line="x")])
     assert state.records == {TEST: TestRecord(TEST, last_line="x", last_line_at=9)}
     assert +state.counts == {"queued": 1}
@@ -368,17 +364,17 @@ ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
         ([happened.SlotsChanged(seq=3, at=3, slots=9)], {"slots": 9}),
         (
             [happened.DialTurned(seq=3, at=3, slots=2, cause="limited", until=9.0, is_halved=True, too_many=5)],
-            {"access": ModelAccess(Dial(2, "limited", until=9.0, halved_at=3, changed_at=3, too_many=5))},
+            {"access": ApiAccess(Throttle(2, "limited", until=9.0, halved_at=3, changed_at=3, too_many=5))},
         ),
         (
             [
                 happened.DialTurned(seq=2, at=2, slots=2, cause="load", detail="9", is_halved=True),
                 happened.DialTurned(seq=3, at=3, cause="load"),
             ],
-            {"access": ModelAccess(Dial(cause="load", halved_at=2, changed_at=3))},
+            {"access": ApiAccess(Throttle(cause="load", halved_at=2, changed_at=3))},
         ),
-        ([NO_LOGIN], {"access": ModelAccess(lost="login_lost", lost_reason="403")}),
-        ([NO_LOGIN, happened.LoginRestored(seq=3, at=3)], {"access": ModelAccess(restored_at=3)}),
+        ([NO_LOGIN], {"access": ApiAccess(lost="login_lost", lost_reason="403")}),
+        ([NO_LOGIN, happened.LoginRestored(seq=3, at=3)], {"access": ApiAccess(restored_at=3)}),
         ([happened.QueueHeld(seq=3, at=3)], {"is_held": True}),
         ([happened.QueueHeld(seq=2, at=2), happened.QueueReleased(seq=3, at=3)], {}),
         ([happened.QueueHeld(seq=2, at=2), happened.QueueReleased(seq=3, at=3, tests=(TEST,))], {"is_held": True}),
@@ -407,14 +403,14 @@ ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
         ([happened.UnknownEvent(seq=3, at=3, type="sang")], {"unknown_events": 1}),
     ],
 )
-def test_an_event_changes_these_facts_of_the_sweep(events: list[happened.Event], facts: dict[str, Any]) -> None:
+def test_event_changes_fields_of_sweep(events: list[happened.Event], facts: dict[str, Any]) -> None:
     state = SweepState().apply_all(events)
     last = {"last_seq": events[-1].seq, "last_at": events[-1].at, "lost_events": events[-1].seq - len(events)}
     assert facts_of(state) == facts_of(SweepState()) | last | facts
     assert state.is_over == ("ended_why" in facts)
 
 
-def test_the_integrator_has_a_record_as_a_test_has_one() -> None:
+def test_integrator_has_record() -> None:
     state = SweepState()
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY)
     state.apply_all([happened.Integrating(at=3, by="agent", agent="a", branch="b", attempt=2)])
@@ -426,7 +422,7 @@ def test_the_integrator_has_a_record_as_a_test_has_one() -> None:
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="c", branch="d", since=4, attempt=2)
 
 
-def test_the_newest_answers_are_kept() -> None:
+def test_newest_answers_are_kept() -> None:
     answer = happened.RequestAnswered(request="one", is_done=False, detail="no")
     state = SweepState().apply_all([answer])
     assert state.answers == {"one": answer}
@@ -449,62 +445,63 @@ def test_the_newest_answers_are_kept() -> None:
         (happened.Queued(test=TEST, reason="r"), ("info", "queued again: r", TEST)),
         (happened.Launching(test=TEST), None),
         (happened.Launched(test=TEST), ("info", "launched", TEST)),
-        (happened.Launched(test=TEST, is_adopted=True), ("info", "taken up again", TEST)),
+        (happened.Launched(test=TEST, is_adopted=True), ("info", "resumed", TEST)),
         (happened.LaunchFailed(test=TEST, reason="r", attempt=2), ("warning", "launch 2 failed: r", TEST)),
         (happened.LaunchFailed(test=TEST, reason="r", is_final=True), ("error", "launch 1 failed: r", TEST)),
         (happened.Seen(test=TEST, state=State.RUNNING), None),
         (
             happened.Seen(test=TEST, state=State.WAITING),
-            ("warning", "waits for an answer: (no question seen)", TEST),
+            ("warning", "waits for an answer: (unknown question)", TEST),
         ),
         (happened.Seen(test=TEST, state=State.WAITING, question="q"), ("warning", "waits for an answer: q", TEST)),
         (happened.ProbeFailed(reason="r"), ("warning", "states are stale: r", "")),
-        (happened.ProbeRecovered(), ("info", "states are fresh again", "")),
+        (happened.ProbeRecovered(), ("info", "states are up to date again", "")),
         (
             happened.ForeignImports(test=TEST, modules=tuple("abcd")),
-            ("warning", "ran against your checkout, not its copy: a, b, c", TEST),
+            ("warning", "imported modules from your checkout instead of its copy: a, b, c", TEST),
         ),
         (happened.Said(test=TEST, line="l"), None),
         (happened.Harvested(test=TEST, result=Result.IMPL_FIX), ("info", "impl fix", TEST)),
         (happened.Harvested(test=TEST, result=Result.FAILED, reason="r"), ("error", "failed: r", TEST)),
-        (happened.Stopped(test=TEST), ("warning", "stopped: asked for", TEST)),
+        (happened.Stopped(test=TEST), ("warning", "stopped: on request", TEST)),
         (happened.Stopped(test=TEST, reason="r"), ("warning", "stopped: r", TEST)),
         (happened.AgentsStopped(agents=("a",)), None),
         (happened.SlotsChanged(slots=3), ("info", "3 slots", "")),
         (
             happened.DialTurned(slots=6, cause="limited", until=10.0, is_halved=True),
-            ("warning", f"limited until {time_of_day(10.0, 9.0)}: at most 6 agents at a time", ""),
+            ("warning", f"throttled to 6 agents: limited until {time_of_day(10.0, 9.0)}", ""),
         ),
         (
             happened.DialTurned(slots=1, cause="memory", detail="95 % used", is_halved=True),
-            ("warning", "memory 95 % used: at most 1 agent at a time", ""),
+            ("warning", "throttled to 1 agent: memory 95 % used", ""),
         ),
-        (happened.DialTurned(slots=7, cause="limited"), ("info", "at most 7 agents at a time again", "")),
-        (happened.DialTurned(), ("info", "as many agents as were asked for again", "")),
+        (happened.DialTurned(slots=7, cause="limited"), ("info", "throttled to 7 agents", "")),
+        (happened.DialTurned(), ("info", "throttle off", "")),
         (happened.LoginLost(test=TEST, reason="403"), ("error", "login lost, the queue is held: 403", TEST)),
         (happened.Stuck(test=TEST, reason="it loops"), ("warning", "stuck: it loops", TEST)),
         (happened.Stuck(test=TEST), None),
         (happened.Committed(test=TEST, commits=1), None),
-        (happened.LoginRestored(by="ada"), ("info", "ada says that the model answers again", "")),
+        (happened.LoginRestored(by="ada"), ("info", "ada released the queue: the API works again", "")),
         (happened.QueueHeld(), ("info", "the queue is held", "")),
         (happened.QueueHeld(tests=(TEST,), reason="r"), ("info", "1 test is held: r", "")),
         (happened.QueueReleased(tests=(TEST, OTHER)), ("info", "2 tests are released", "")),
-        (happened.MessageSent(test=TEST, text="t"), ("info", "someone wrote: t", TEST)),
+        (happened.MessageSent(test=TEST, text="t"), ("info", "a user wrote: t", TEST)),
         (happened.MessageSent(test=TEST, text="t", by="ada"), ("info", "ada wrote: t", TEST)),
         (happened.MessageSent(test=TEST, text="t", error="e"), ("error", "message not sent: e", TEST)),
         (happened.RequestAnswered(request="1"), None),
-        (happened.RequestAnswered(request="1", is_done=False, detail="d"), ("error", "could not do that: d", "")),
+        (happened.RequestAnswered(request="1", is_done=False, detail="d"), ("error", "request failed: d", "")),
         (happened.Integrating(by="agent", branches=3), ("info", "integrating 3 branches (agent)", "")),
         (happened.IntegratorSaid(line="l"), ("info", "the integrator: l", "")),
         (happened.Integrated(branch="b", fixes=2), ("info", "integrated on b: 2 fixes", "")),
         (happened.Integrated(branch="b", fixes=2, left_out=1), ("info", "integrated on b: 2 fixes, 1 left out", "")),
         (happened.Integrated(), ("info", "nothing to integrate", "")),
+        (happened.Integrated(branch="b", problems=("red",)), ("error", "integrated on b: 0 fixes; red", "")),
         (happened.IntegrationFailed(reason="r"), ("error", "integration failed: r", "")),
         (happened.Noted(level="warning", text="t", test=TEST), ("warning", "t", TEST)),
         (happened.UnknownEvent(type="sang"), None),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, happened.EventBase) else "",
 )
-def test_an_event_is_logged_as_this_line(event: happened.Event, line: tuple[str, str, str] | None) -> None:
+def test_event_gives_log_line(event: happened.Event, line: tuple[str, str, str] | None) -> None:
     at_nine = event.model_copy(update={"at": 9.0})
     assert list(SweepState().apply_all([at_nine]).log) == ([LogLine(9.0, *line)] if line else [])

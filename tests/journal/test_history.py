@@ -1,4 +1,4 @@
-"""Any earlier moment of a journal: found by its time or by steps, and folded as if the journal ended there."""
+"""Earlier states of a journal, found by time or by steps."""
 
 from pathlib import Path
 
@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.history import STEPS, JournalHistory, offset_behind
@@ -19,9 +18,10 @@ from swarm_tui.journal.snapshot import (
     take_snapshot,
     write_snapshot,
 )
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.results import Result
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.journal.sweeps import TESTS, event_of
 
 SPEC = SweepSpec(sweep="20261118-061200", repository="", base="0" * 40, created_at=1.0, mngr=MngrSettings(path="mngr"))
@@ -46,7 +46,7 @@ def folded(folder: SweepFolder, offset: int) -> SweepState:
 
 
 @given(st.lists(event_of(), min_size=1, max_size=40), st.lists(st.integers(0, 39), min_size=1, max_size=8))
-def test_a_state_is_that_of_the_journal_up_to_there_in_whatever_order_one_asks(
+def test_state_at_any_offset_equals_fold(
     tmp_path_factory: pytest.TempPathFactory, events: list[happened.Event], asked: list[int]
 ) -> None:
     folder, offsets = journal_of(tmp_path_factory.mktemp("history"), events)
@@ -57,7 +57,7 @@ def test_a_state_is_that_of_the_journal_up_to_there_in_whatever_order_one_asks(
 
 
 @given(st.lists(event_of(), min_size=1, max_size=40))
-def test_steps_lead_through_what_matters_back_and_forth(
+def test_steps_visit_same_events_in_both_directions(
     tmp_path_factory: pytest.TempPathFactory, events: list[happened.Event]
 ) -> None:
     folder, offsets = journal_of(tmp_path_factory.mktemp("history"), events)
@@ -76,7 +76,7 @@ def test_steps_lead_through_what_matters_back_and_forth(
 
 
 @given(st.lists(st.sampled_from([0.0, 0.0, 1.0, 7.5]), min_size=1, max_size=60), st.floats(-1.0, 200.0))
-def test_a_time_leads_behind_the_last_event_that_is_not_later(
+def test_moment_at_returns_offset_after_last_event(
     tmp_path_factory: pytest.TempPathFactory, gaps: list[float], at: float
 ) -> None:
     folder = SweepFolder(tmp_path_factory.mktemp("history"))
@@ -92,7 +92,7 @@ def test_a_time_leads_behind_the_last_event_that_is_not_later(
 
 
 @given(st.lists(event_of(), min_size=2, max_size=30), st.data())
-def test_no_event_is_passed_over_that_comes_after_a_number(
+def test_offset_behind_skips_no_later_event(
     tmp_path_factory: pytest.TempPathFactory, events: list[happened.Event], data: st.DataObject
 ) -> None:
     folder, offsets = journal_of(tmp_path_factory.mktemp("history"), events)
@@ -106,7 +106,7 @@ def test_no_event_is_passed_over_that_comes_after_a_number(
     assert all(event.seq <= number for event in before)
 
 
-def test_lines_that_are_no_events_long_ones_and_an_unfinished_one_are_in_nobodys_way(tmp_path: Path) -> None:
+def test_history_ignores_invalid_lines(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path)
     queued = '{"seq":1,"at":5.0,"test":"t","type":"queued"}\n'
     harvested = '{"seq":2,"at":6.0,"test":"t","type":"harvested","result":"clean"}\n'
@@ -123,7 +123,7 @@ def test_lines_that_are_no_events_long_ones_and_an_unfinished_one_are_in_nobodys
     assert history.state_at(end).counts["clean"] == 1
 
 
-def test_a_journal_that_says_nothing_has_no_moments(tmp_path: Path) -> None:
+def test_empty_journal_has_no_moments(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path)
     folder.events.write_text("")
     history = JournalHistory(folder, SPEC)
@@ -135,7 +135,7 @@ def test_a_journal_that_says_nothing_has_no_moments(tmp_path: Path) -> None:
     )
 
 
-def test_former_snapshots_are_where_folding_begins_unless_they_are_damaged(tmp_path: Path) -> None:
+def test_fold_starts_at_valid_former_snapshot(tmp_path: Path) -> None:
     said = [happened.Said(test=TESTS[number % 5], line="z" * 20_000) for number in range(300)]
     folder, offsets = journal_of(tmp_path, [happened.Harvested(test=TESTS[0], result=Result.CLEAN), *said])
     for number in (100, 200):
@@ -164,7 +164,7 @@ def test_former_snapshots_are_where_folding_begins_unless_they_are_damaged(tmp_p
     assert bytes_read(JournalHistory(folder, SPEC)) == offsets[250]
 
 
-def test_of_many_former_snapshots_every_second_is_given_up(tmp_path: Path) -> None:
+def test_every_second_of_many_snapshots_is_removed(tmp_path: Path) -> None:
     folder, offsets = journal_of(tmp_path, [happened.Said(test=TESTS[0], line=str(number)) for number in range(100)])
     state = folded(folder, offsets[0])
     for offset in offsets[: FORMER_KEPT + 1]:

@@ -1,12 +1,12 @@
-"""What the journal tells of hosts: which are lost, and whose states are stale with them."""
+"""Events about hosts: lost hosts make the states of their agents stale."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import (
     Event,
     HostBack,
@@ -19,7 +19,7 @@ from swarm_tui.model.events import (
     parse_event,
 )
 from swarm_tui.model.hosts import HostState, mngr_address
-from swarm_tui.model.sweep import SweepSpec
+from swarm_tui.model.spec import SweepSpec
 
 BEGUN: tuple[Event, ...] = (
     Queued(test="a"),
@@ -30,12 +30,12 @@ BEGUN: tuple[Event, ...] = (
 )
 
 
-def test_a_test_names_its_host_from_its_launch_on() -> None:
+def test_record_has_host_after_launch() -> None:
     state = SweepState().apply_all(BEGUN)
     assert [record.host for record in state.tests()] == ["box1", "box2"]
 
 
-def test_with_its_host_a_test_is_stale_and_fresh_again() -> None:
+def test_lost_host_makes_tests_stale_until_back() -> None:
     state = SweepState().apply_all([*BEGUN, HostLost(host="box1", reason="refused", at=5.0)])
     assert [record.stale_since for record in state.tests()] == [5.0, None]
     assert state.hosts == {"box1": HostState("box1", lost_since=5.0, reason="refused")}
@@ -48,7 +48,7 @@ def test_with_its_host_a_test_is_stale_and_fresh_again() -> None:
     assert state.hosts["box1"] == HostState("box1", load=0.5, processors=4, seen_at=8.0)
 
 
-def test_a_snapshot_keeps_what_is_known_of_hosts(tmp_path: Path) -> None:
+def test_snapshot_keeps_hosts(tmp_path: Path) -> None:
     journal, snapshot = tmp_path / "events.jsonl", tmp_path / "snapshot.json"
     state = SweepState()
     with JournalWriter(journal) as writer:
@@ -59,7 +59,7 @@ def test_a_snapshot_keeps_what_is_known_of_hosts(tmp_path: Path) -> None:
     assert restored.hosts == state.hosts
 
 
-def test_a_journal_and_a_spec_from_before_there_were_hosts_are_read() -> None:
+def test_journal_and_spec_without_hosts_are_read() -> None:
     launching = parse_event(b'{"type":"launching","test":"a","attempt":1,"seq":1,"at":1.0}')
     launched = parse_event(b'{"type":"launched","test":"a","agent_id":"x","host":"local","seq":2,"at":2.0}')
     state = SweepState().apply_all([Queued(test="a"), launching, launched])
@@ -70,7 +70,7 @@ def test_a_journal_and_a_spec_from_before_there_were_hosts_are_read() -> None:
     assert (spec.hosts, spec.access, spec.slots) == ((), (), 3)
 
 
-def test_an_agent_is_named_with_its_host_and_provider() -> None:
+def test_mngr_address_includes_host_and_provider() -> None:
     assert mngr_address("a", "local") == "a"
     assert mngr_address("a", "box1") == "a@box1.box1"
     assert mngr_address("a", "h1.pool") == "a@h1.pool"

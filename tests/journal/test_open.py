@@ -1,4 +1,4 @@
-"""Sweeps are found, opened and kept up with; a snapshot is a shortcut and never a second truth."""
+"""Finding, opening and following sweeps; a snapshot gives the same state as the journal."""
 
 import json
 import os
@@ -10,15 +10,14 @@ from hypothesis import given, settings
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.append import EngineLock, JournalWriter
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder, find_sweep, list_sweeps
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.journal.requests import RequestFollower, append_request
+from swarm_tui.journal.requests import RequestFollower, RequestKind, append_request
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.sweep import FORMAT_VERSION, MngrSettings, SweepSpec
+from swarm_tui.model.spec import FORMAT_VERSION, MngrSettings, SweepSpec
 from tests.journal.sweeps import events
 
 
@@ -30,8 +29,8 @@ def make_sweep(repository: Path, name: str) -> SweepFolder:
     return folder
 
 
-def test_a_sweep_is_found_by_what_people_type(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no sweep here"):
+def test_find_sweep_by_id_prefix_or_path(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no sweeps in this repository"):
         find_sweep(tmp_path)
     old = make_sweep(tmp_path, "20261117-100000")
     new = make_sweep(tmp_path, "20261118-061200")
@@ -39,39 +38,39 @@ def test_a_sweep_is_found_by_what_people_type(tmp_path: Path) -> None:
     assert find_sweep(tmp_path) == new
     assert find_sweep(tmp_path, "20261117") == old
     assert find_sweep(tmp_path, str(old.root)) == old
-    with pytest.raises(UsageError, match="fits 2 sweeps"):
+    with pytest.raises(UsageError, match="matches 2 sweeps"):
         find_sweep(tmp_path, "2026")
-    with pytest.raises(UsageError, match="the newest are 20261117-100000, 20261118-061200"):
+    with pytest.raises(UsageError, match="use one of the newest: 20261117-100000, 20261118-061200"):
         find_sweep(tmp_path, "1999")
-    with pytest.raises(UsageError, match="is no sweep folder"):
+    with pytest.raises(UsageError, match="not a sweep folder"):
         find_sweep(tmp_path, "./nowhere")
 
 
-def test_the_users_tree_stays_clean(tmp_path: Path) -> None:
+def test_runs_folder_is_ignored_by_git(tmp_path: Path) -> None:
     make_sweep(tmp_path, "20261118-061200")
     assert (tmp_path / ".swarm" / ".gitignore").read_text() == "*\n"
 
 
-def test_a_broken_or_newer_spec_is_one_sentence(tmp_path: Path) -> None:
+def test_invalid_spec_raises_error_newer_spec_is_marked(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     assert not folder.read_spec().is_newer_format
     newer = json.loads(folder.spec.read_text()) | {"version": FORMAT_VERSION + 1, "novelty": True}
     folder.spec.write_text(json.dumps(newer))
     assert folder.read_spec().is_newer_format
     folder.spec.write_text('{"version": 1}')
-    with pytest.raises(JournalError, match=r"is broken: \d fields are wrong or missing"):
+    with pytest.raises(JournalError, match=r"has \d invalid or missing fields"):
         folder.read_spec()
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-x", "a" * 200])
-def test_no_agent_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="is no agent name"):
+def test_invalid_agent_name_raises_error(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="invalid agent name"):
         SweepFolder(tmp_path).agent(name)
 
 
 @settings(max_examples=40)
 @given(story=events, rest=events)
-def test_a_snapshot_and_what_followed_is_the_whole(
+def test_snapshot_and_later_events_equal_full_fold(
     tmp_path_factory: pytest.TempPathFactory, story: list[happened.Event], rest: list[happened.Event]
 ) -> None:
     root = tmp_path_factory.mktemp("sweep")
@@ -93,7 +92,7 @@ def test_a_snapshot_and_what_followed_is_the_whole(
     assert (opened.state.slots, opened.state.ended_why) == (whole.slots, whole.ended_why)
 
 
-def test_a_snapshot_of_another_journal_is_not_believed(tmp_path: Path) -> None:
+def test_snapshot_of_other_journal_is_ignored(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     with JournalWriter(folder.events) as writer:
         writer.append(happened.Queued(test="a"))
@@ -109,7 +108,7 @@ def test_a_snapshot_of_another_journal_is_not_believed(tmp_path: Path) -> None:
     assert list(open_sweep(folder).state.records) == ["b"]
 
 
-def test_looking_changes_nothing(tmp_path: Path) -> None:
+def test_open_sweep_changes_no_file(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     with JournalWriter(folder.events) as writer:
         writer.append(happened.Queued(test="a"))
@@ -122,7 +121,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in folder.root.iterdir()} == before
 
 
-def test_a_journal_that_began_anew_begins_the_state_anew(tmp_path: Path) -> None:
+def test_replaced_journal_restarts_state(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     with JournalWriter(folder.events) as writer:
         writer.append(happened.Queued(test="a"))
@@ -138,7 +137,7 @@ def test_a_journal_that_began_anew_begins_the_state_anew(tmp_path: Path) -> None
     assert (list(opened.state.records), opened.bad_lines) == (["b"], [])
 
 
-def test_a_hundred_bad_lines_are_kept_and_no_more(tmp_path: Path) -> None:
+def test_at_most_hundred_bad_lines_are_kept(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     folder.events.write_bytes(b"garbage\n" * 99)
     opened = open_sweep(folder)
@@ -150,7 +149,7 @@ def test_a_hundred_bad_lines_are_kept_and_no_more(tmp_path: Path) -> None:
         assert len(opened.bad_lines) == 100
 
 
-def test_a_snapshot_of_this_journal_is_read_instead_of_its_lines(tmp_path: Path) -> None:
+def test_valid_snapshot_replaces_reading_lines(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     with JournalWriter(folder.events) as writer:
         writer.append(happened.Queued(test="a"))
@@ -159,7 +158,7 @@ def test_a_snapshot_of_this_journal_is_read_instead_of_its_lines(tmp_path: Path)
     assert list(open_sweep(folder).state.records) == ["from the snapshot"]
 
 
-def test_the_engine_of_a_sweep_lives_while_it_holds_the_lock(tmp_path: Path) -> None:
+def test_engine_runs_while_lock_is_held(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     opened = open_sweep(folder)
     lock = EngineLock(folder.lock)
@@ -169,7 +168,7 @@ def test_the_engine_of_a_sweep_lives_while_it_holds_the_lock(tmp_path: Path) -> 
     assert not opened.has_running_engine
 
 
-def test_a_test_is_found_by_the_first_way_in_which_any_fits(tmp_path: Path) -> None:
+def test_find_test_uses_first_matching_way(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     long = "c.py::test_" + "x" * 100
     with JournalWriter(folder.events) as writer:
@@ -183,14 +182,14 @@ def test_a_test_is_found_by_the_first_way_in_which_any_fits(tmp_path: Path) -> N
     with pytest.raises(UsageError) as several:
         sweep.find_test("py")
     assert (several.value.message, several.value.hint) == (
-        "'py' fits 5 tests",
-        f"for example a.py::test_one, a.py::test_one_more, b.py::test_two, {long[:79]}…",
+        "'py' matches 5 tests",
+        f"use one, for example a.py::test_one, a.py::test_one_more, b.py::test_two, {long[:79]}…",
     )
-    with pytest.raises(UsageError, match="no test or agent 'nowhere' in 20261118-061200"):
+    with pytest.raises(UsageError, match="unknown test or agent in 20261118-061200: 'nowhere'"):
         sweep.find_test("nowhere")
 
 
-def test_requests_are_read_once_and_garbage_is_named(tmp_path: Path) -> None:
+def test_requests_are_read_once_invalid_lines_reported(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     follower = RequestFollower(folder)
     assert follower.read() == ([], [])
@@ -204,7 +203,7 @@ def test_requests_are_read_once_and_garbage_is_named(tmp_path: Path) -> None:
     assert follower.read() == ([], [])
 
 
-def test_a_full_disk_leaves_no_empty_list_of_what_git_is_to_overlook(tmp_path: Path) -> None:
+def test_full_disk_leaves_no_empty_gitignore(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -216,7 +215,7 @@ def test_a_full_disk_leaves_no_empty_list_of_what_git_is_to_overlook(tmp_path: P
     assert (tmp_path / ".swarm/.gitignore").read_text() == "*\n"
 
 
-def test_a_file_that_was_replaced_under_its_number_is_read_from_its_beginning(tmp_path: Path) -> None:
+def test_replaced_file_with_same_inode_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"one\ntwo\n")
     follower = LineFollower(path)

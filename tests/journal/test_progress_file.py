@@ -1,4 +1,4 @@
-"""What an integration says of how far it is, and what is believed of the file."""
+"""Writing the progress of an integration, and reading it from an untrusted file."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.agents.integrator.meter import TESTS, Meter
+from swarm_tui.integrator.progress import TESTS, Meter
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.progress_file import PROGRESS_FILE, ProgressFile, integration_progress, read_progress
-from swarm_tui.model.progress import Progress
-from swarm_tui.model.state import Integration
+from swarm_tui.journal.record import Integration
+from swarm_tui.model.formatting import Progress
 
 AT = 1_000.0
 GOOD = {"at": AT, "doing": "measuring", "done": 3, "total": 12, "noun": "fixes", "seconds_left": 40.0, "whole": 0.5}
 
 
-def test_what_was_written_is_read_and_gets_older(tmp_path: Path) -> None:
+def test_written_progress_is_read_with_elapsed_time(tmp_path: Path) -> None:
     path = tmp_path / PROGRESS_FILE
     path.write_text(json.dumps(GOOD))
     progress = Progress("measuring", 3, 12, "fixes", 40.0, 0.5)
@@ -28,7 +28,7 @@ def test_what_was_written_is_read_and_gets_older(tmp_path: Path) -> None:
     assert read_progress(path, AT, since=AT + 1) is None
 
 
-def test_it_is_written_at_once_for_each_step_and_seldom_within_one(tmp_path: Path) -> None:
+def test_progress_is_written_at_once_for_new_step(tmp_path: Path) -> None:
     file = ProgressFile(tmp_path / PROGRESS_FILE)
     for number in range(100):
         file.write(Progress("measuring", number, 100))
@@ -46,12 +46,12 @@ def test_it_is_written_at_once_for_each_step_and_seldom_within_one(tmp_path: Pat
     [b"", b"[]", b"{", b"\xff", b"[" * 5000, b"x" * 20_000, json.dumps(GOOD | {"done": []}).encode(),
      json.dumps(GOOD | {"total": 1e400}).encode(), json.dumps(GOOD | {"whole": {}}).encode()],
 )  # fmt: skip
-def test_what_makes_no_sense_is_none(content: bytes, tmp_path: Path) -> None:
+def test_invalid_progress_file_returns_none(content: bytes, tmp_path: Path) -> None:
     (tmp_path / PROGRESS_FILE).write_bytes(content)
     assert read_progress(tmp_path / PROGRESS_FILE, AT) is None
 
 
-def test_its_words_are_plain_and_its_numbers_bounded(tmp_path: Path) -> None:
+def test_progress_text_is_safe_and_numbers_bounded(tmp_path: Path) -> None:
     fields = GOOD | {"doing": "\x1b[31mred\n" * 99, "done": -5, "whole": 7.0}
     (tmp_path / PROGRESS_FILE).write_text(json.dumps(fields))
     found = read_progress(tmp_path / PROGRESS_FILE, AT)
@@ -61,7 +61,7 @@ def test_its_words_are_plain_and_its_numbers_bounded(tmp_path: Path) -> None:
     assert (found.done, found.part) == (0, 1.0)
 
 
-def test_an_integrator_that_writes_no_file_is_shown_by_its_last_words(tmp_path: Path) -> None:
+def test_integrator_without_file_shows_last_line(tmp_path: Path) -> None:
     folder, integration = SweepFolder(tmp_path), Integration(state="integrating", started_at=AT)
     assert integration_progress(folder, integration, AT + 72) == Progress("for 1m12s")
     said = replace(integration, last_line="I merge the first two")
@@ -69,7 +69,7 @@ def test_an_integrator_that_writes_no_file_is_shown_by_its_last_words(tmp_path: 
     assert integration_progress(folder, replace(said, state="done"), AT) is None
 
 
-def test_a_meter_never_goes_back_and_forecasts_from_the_tests_that_were_run() -> None:
+def test_meter_never_decreases_and_forecasts() -> None:
     shown: list[Progress] = []
     meter = Meter(shown.append)
     meter.begin("reading 3 branches")

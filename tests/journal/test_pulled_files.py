@@ -1,4 +1,4 @@
-"""What was pulled from an agent is read without leaving its folder, waiting, or filling memory."""
+"""Reading pulled files stays in the agent's folder, never blocks and limits memory."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from swarm_tui.journal.pulled_files import list_files, read_end, read_start
 
 
-def test_links_pipes_and_depths_are_passed_over(tmp_path: Path) -> None:
+def test_links_pipes_and_deep_folders_are_ignored(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("not yours")
     folder = tmp_path / "agent"
@@ -24,7 +24,7 @@ def test_links_pipes_and_depths_are_passed_over(tmp_path: Path) -> None:
     assert read_start(folder / "missing", 100) is None
 
 
-def test_hidden_files_are_told_apart(tmp_path: Path) -> None:
+def test_hidden_files_are_marked(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     for name in ("sub/b.txt", "a.txt", ".hidden", "sub/.hidden"):
         (tmp_path / name).touch()
@@ -38,13 +38,13 @@ def test_hidden_files_are_told_apart(tmp_path: Path) -> None:
     assert list_files(tmp_path / "none") == []
 
 
-def test_many_files_are_bounded(tmp_path: Path) -> None:
+def test_list_files_respects_limit(tmp_path: Path) -> None:
     for number in range(30):
         (tmp_path / f"{number:02}").touch()
     assert len(list_files(tmp_path, limit=10)) == 10
 
 
-def test_a_large_file_is_read_from_either_side(tmp_path: Path) -> None:
+def test_large_file_is_read_from_start_or_end(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_text("first line\nsecond line\nthird line\n")
     start, end = read_start(file, 5), read_end(file, 16)

@@ -1,4 +1,4 @@
-"""A journal survives the death of its writer at any byte, and garbage never takes good events along."""
+"""A journal survives if its writer is killed at any byte, and invalid lines do not affect valid events."""
 
 import fcntl
 import os
@@ -27,7 +27,7 @@ def write(path: Path, story: list[happened.Event]) -> list[happened.Event]:
 
 @settings(max_examples=60)
 @given(story=events, data=st.data())
-def test_a_journal_cut_anywhere_keeps_every_whole_event(
+def test_truncated_journal_keeps_complete_events(
     tmp_path_factory: pytest.TempPathFactory, story: list[happened.Event], data: st.DataObject
 ) -> None:
     path = tmp_path_factory.mktemp("journal") / "events.jsonl"
@@ -47,7 +47,7 @@ def test_a_journal_cut_anywhere_keeps_every_whole_event(
         assert content[:cut].endswith(recovery.kept_aside.read_bytes().rstrip(b"\n"))
 
 
-def test_garbage_in_the_middle_is_cut_out_and_kept(tmp_path: Path) -> None:
+def test_invalid_lines_are_moved_to_other_file(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     first = write(path, [happened.Noted(text="one")])
     with open(path, "ab") as file:
@@ -56,12 +56,12 @@ def test_garbage_in_the_middle_is_cut_out_and_kept(tmp_path: Path) -> None:
         second = writer.append(happened.Noted(text="two"))
     recovery = recover_journal(path)
     assert [*first, second] == list(recovery.events)
-    assert recovery.summary.startswith("2 broken lines were cut out of the journal, kept in events.cut-")
+    assert recovery.summary.startswith("moved 2 invalid lines from the journal to events.cut-")
     assert recovery.kept_aside is not None
     assert b"not json" in recovery.kept_aside.read_bytes()
 
 
-def test_a_torn_end_is_cut_in_place_and_garbage_by_a_new_file(tmp_path: Path) -> None:
+def test_incomplete_end_is_truncated_in_place(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     (written,) = write(path, [happened.Noted(text="one")])
     whole, first = path.read_bytes(), path.stat().st_ino
@@ -70,7 +70,7 @@ def test_a_torn_end_is_cut_in_place_and_garbage_by_a_new_file(tmp_path: Path) ->
     assert (path.read_bytes(), path.stat().st_ino) == (whole, first)
     assert recovery.kept_aside is not None
     assert recovery.kept_aside.read_bytes() == b"{torn\n"
-    assert recovery.summary == f"1 broken line was cut out of the journal, kept in {recovery.kept_aside.name}"
+    assert recovery.summary == f"moved 1 invalid line from the journal to {recovery.kept_aside.name}"
     path.write_bytes(b"garbage\n\n" + whole + b"{torn")
     recovery = recover_journal(path)
     assert (list(recovery.events), recovery.cut_lines) == ([written], 2)
@@ -81,7 +81,7 @@ def test_a_torn_end_is_cut_in_place_and_garbage_by_a_new_file(tmp_path: Path) ->
     assert path.read_bytes() == whole
 
 
-def test_a_whole_journal_is_left_as_it_is_and_a_missing_one_is_empty(tmp_path: Path) -> None:
+def test_valid_journal_is_unchanged_missing_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     assert recover_journal(path).events == ()
     assert not path.exists()
@@ -94,7 +94,7 @@ def test_a_whole_journal_is_left_as_it_is_and_a_missing_one_is_empty(tmp_path: P
     assert [file.name for file in tmp_path.iterdir()] == ["events.jsonl"]
 
 
-def test_a_reader_begins_anew_when_the_journal_was_rewritten(tmp_path: Path) -> None:
+def test_reader_restarts_after_rewritten_journal(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     write(path, [happened.Noted(text="one")])
     with open(path, "ab") as file:
@@ -110,7 +110,7 @@ def test_a_reader_begins_anew_when_the_journal_was_rewritten(tmp_path: Path) -> 
     assert [event.seq for event in news.events] == [1, 2]
 
 
-def test_a_reader_waits_for_the_end_of_a_torn_line(tmp_path: Path) -> None:
+def test_reader_waits_for_incomplete_line(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     follower = EventFollower(path)
     assert follower.read().events == []
@@ -124,7 +124,7 @@ def test_a_reader_waits_for_the_end_of_a_torn_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+def test_appended_lines_survive_sigkill(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     chance = random.Random(5)
     seq = 0
@@ -156,8 +156,8 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
             seq = 0
 
 
-def test_a_full_disk_is_one_sentence_and_damages_nothing(tmp_path: Path) -> None:
-    """A limit on the file's size fails a write as a full disk does: after a part of it."""
+def test_full_disk_raises_error_without_damage(tmp_path: Path) -> None:
+    """A file size limit makes a write fail in the middle, as a full disk does."""
     path = tmp_path / "events.jsonl"
     written = write(path, [happened.Noted(text="one")])
     size = path.stat().st_size
@@ -168,7 +168,7 @@ def test_a_full_disk_is_one_sentence_and_damages_nothing(tmp_path: Path) -> None
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, size + 50))
             JournalWriter(path, last_seq=1).append(happened.Noted(text="x" * 500))
         except JournalError as error:
-            code = 0 if "nothing that was there is damaged" in str(error) else 2
+            code = 0 if "the existing content is intact" in str(error) else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -176,12 +176,12 @@ def test_a_full_disk_is_one_sentence_and_damages_nothing(tmp_path: Path) -> None
     assert list(recover_journal(path).events) == written
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_unwritable_folder_raises_error(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="cannot be opened"):
         LineAppender(tmp_path / "missing" / "events.jsonl")
 
 
-def test_two_engines_cannot_hold_one_sweep(tmp_path: Path) -> None:
+def test_second_engine_raises_error(tmp_path: Path) -> None:
     path = tmp_path / "engine.lock"
     assert engine_process_id(path) is None
     first = EngineLock(path)
@@ -194,12 +194,12 @@ def test_two_engines_cannot_hold_one_sweep(tmp_path: Path) -> None:
     EngineLock(path).acquire()
 
 
-def test_somebody_who_only_looks_keeps_no_engine_from_its_sweep(tmp_path: Path) -> None:
+def test_check_of_lock_does_not_block_engine(tmp_path: Path) -> None:
     path = tmp_path / "engine.lock"
     path.touch()
     looker = os.open(path, os.O_RDONLY)
     fcntl.flock(looker, fcntl.LOCK_SH)
-    # As on a machine that has so much to do that it is held up right then.
+    # Simulates a delay on a busy machine.
     leaves = threading.Timer(LOCK_GRACE + 0.2, os.close, [looker])
     leaves.start()
     lock = EngineLock(path)
@@ -208,20 +208,20 @@ def test_somebody_who_only_looks_keeps_no_engine_from_its_sweep(tmp_path: Path) 
     assert engine_process_id(path) == os.getpid()
 
 
-def test_time_in_a_journal_never_runs_backwards(tmp_path: Path) -> None:
+def test_times_in_journal_never_decrease(tmp_path: Path) -> None:
     times = iter([100.0, 40.0, 120.0])
     with JournalWriter(tmp_path / "events.jsonl", clock=lambda: next(times)) as writer:
         assert [writer.append(happened.Noted()).at for _ in range(3)] == [100.0, 100.0, 120.0]
 
 
-def test_the_writer_goes_on_with_the_numbers_and_the_time_that_it_is_given(tmp_path: Path) -> None:
+def test_writer_continues_numbers_and_time(tmp_path: Path) -> None:
     with JournalWriter(tmp_path / "events.jsonl", last_seq=7, last_at=50.0, clock=lambda: 40.0) as writer:
         written = [writer.append(happened.Noted(text=text)) for text in ("one", "two")]
     assert [(event.seq, event.at, event.text) for event in written] == [(8, 50.0, "one"), (9, 50.0, "two")]
     assert list(recover_journal(tmp_path / "events.jsonl").events) == written
 
 
-def test_a_line_after_a_torn_one_begins_a_line_of_its_own(tmp_path: Path) -> None:
+def test_line_after_incomplete_line_is_separate(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"torn")
     appender = LineAppender(path)
@@ -231,7 +231,7 @@ def test_a_line_after_a_torn_one_begins_a_line_of_its_own(tmp_path: Path) -> Non
     assert path.read_bytes() == b"torn\none\ntwo\n"
 
 
-def test_an_engine_whose_number_cannot_be_read_lives_all_the_same(tmp_path: Path) -> None:
+def test_engine_with_invalid_pid_counts_as_running(tmp_path: Path) -> None:
     path = tmp_path / "engine.lock"
     lock = EngineLock(path)
     lock.acquire()
@@ -239,7 +239,7 @@ def test_an_engine_whose_number_cannot_be_read_lives_all_the_same(tmp_path: Path
     for content in ("", "no number\n"):
         path.write_text(content)
         assert engine_process_id(path) == 0
-    with pytest.raises(UsageError, match=r"works on this sweep \(process no number\)"):
+    with pytest.raises(UsageError, match=r"already running for this sweep \(process no number\)"):
         EngineLock(path).acquire()
     lock.release()
     lock.release()

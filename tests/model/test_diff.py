@@ -1,4 +1,4 @@
-"""Reading diffs: files and hunks at the right lines, and nothing in a file can pass for git's own words."""
+"""Parsing diffs: positions of files and hunks, even if file content looks like git output."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.diff import parse_diff, visible
+from swarm_tui.model.commits import parse_diff, visible
 from tests.git_project import GitProject
 
 
-def test_files_and_hunks_are_found_at_their_lines(tmp_path: Path) -> None:
+def test_parse_diff_returns_positions_of_files_and_hunks(tmp_path: Path) -> None:
     project = GitProject(tmp_path)
     lines = [f"line {number}\n" for number in range(60)]
     project.commit("base", {"a.txt": "".join(lines), "gone.txt": "gone\n", "old name.txt": "".join(lines) + "end\n"})
@@ -35,7 +35,7 @@ def test_files_and_hunks_are_found_at_their_lines(tmp_path: Path) -> None:
     assert diff.files[-1].end == len(diff.lines)
 
 
-def test_what_a_file_holds_never_begins_a_file_or_hunk() -> None:
+def test_file_content_never_starts_file_or_hunk() -> None:
     header = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n"
     raw = header + b"+one\rdiff --git a/evil b/evil\r@@ -1 +1 @@\n+\x1b]0;two\n+three\n"
     diff = parse_diff(raw)
@@ -46,11 +46,11 @@ def test_what_a_file_holds_never_begins_a_file_or_hunk() -> None:
 
 
 @given(st.text())
-def test_nothing_that_acts_on_a_terminal_is_left(text: str) -> None:
+def test_visible_removes_control_characters(text: str) -> None:
     shown = visible(text)
     assert not any((ord(character) < 32 and character != "\n") or 0x7F <= ord(character) < 0xA0 for character in shown)
     assert shown.count("\n") == text.count("\n")
 
 
-def test_an_empty_diff_has_no_lines() -> None:
+def test_empty_diff_has_no_lines() -> None:
     assert parse_diff(b"").lines == ()

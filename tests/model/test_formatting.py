@@ -1,9 +1,9 @@
-"""Times, money, counts and sizes are put into words in one way."""
+"""Formatting of times, money, counts and sizes."""
 
 from swarm_tui.model.formatting import age, clock, counted, duration, file_size, money
 
 
-def test_times_money_and_counts_as_people_read_them() -> None:
+def test_format_times_money_and_counts() -> None:
     assert [duration(seconds) for seconds in (0, 59, 372, 7500, 277_200)] == ["0s", "59s", "6m12s", "2h05m", "3d05h"]
     assert [age(seconds) for seconds in (0, 12, 130, 7300, 200_000)] == [
         "now",

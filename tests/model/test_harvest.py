@@ -1,13 +1,20 @@
-"""What is kept of an outcome: all of it, shortened and harmless."""
+"""Pulled work contains the whole report, truncated and safe to print."""
 
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport, report_of
-from swarm_tui.model.outcome import ChangeKind, Escalation, EscalationKind, Outcome
+from swarm_tui.model.report import (
+    AgentReport,
+    ChangeKind,
+    Escalation,
+    EscalationKind,
+    PulledChange,
+    PulledWork,
+    report_of,
+)
 
 LONG = "\x1b[31m" + "x" * 9_000
 
 
-def test_everything_that_was_reported_is_in_the_report_shortened_and_harmless() -> None:
-    outcome = Outcome.model_validate(
+def test_pulled_report_is_truncated_and_safe() -> None:
+    outcome = AgentReport.model_validate(
         {
             "tests_passing_before": False,
             "tests_passing_after": True,
@@ -20,14 +27,14 @@ def test_everything_that_was_reported_is_in_the_report_shortened_and_harmless() 
         }
     )
     assert report_of(outcome, {ChangeKind.FIX_IMPL: "c", None: "d"}, end="timeout", tip="c", has_uncommitted=True) == (
-        HarvestReport(
+        PulledWork(
             end="timeout",
             summary="x" * 7_995,
             passing_before=False,
             passing_after=True,
             changes=(
-                HarvestedChange(kind="FIX_IMPL", status="SUCCEEDED", summary="two\nlines", commit="c"),
-                HarvestedChange(kind="FIX_TEST", status="FAILED", summary="x" * 7_995),
+                PulledChange(kind="FIX_IMPL", status="SUCCEEDED", summary="two\nlines", commit="c"),
+                PulledChange(kind="FIX_TEST", status="FAILED", summary="x" * 7_995),
             ),
             escalations=(Escalation(kind=EscalationKind.HARD_TO_USE, title="t u", detail_markdown="x" * 7_995),) * 20,
             tip="c",
@@ -36,6 +43,6 @@ def test_everything_that_was_reported_is_in_the_report_shortened_and_harmless() 
     )
 
 
-def test_without_an_outcome_the_report_says_that_it_failed() -> None:
-    report = report_of(Outcome(errored=True), {}, end="crash", tip="", has_uncommitted=False)
-    assert report == HarvestReport(end="crash", errored=True)
+def test_pulled_report_without_agent_report_is_errored() -> None:
+    report = report_of(AgentReport(errored=True), {}, end="crash", tip="", has_uncommitted=False)
+    assert report == PulledWork(end="crash", errored=True)

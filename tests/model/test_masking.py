@@ -1,4 +1,4 @@
-"""Secrets of known forms never reach the page, and nothing else of a text moves."""
+"""Secrets of known formats are masked, and other text does not change."""
 
 import itertools
 
@@ -25,14 +25,14 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a_token_keeps_only_what_says_whose_it_is(secret: str) -> None:
+def test_masked_token_keeps_prefix(secret: str) -> None:
     masked = mask_secrets(f"export TOKEN={secret}\nnext line")
     assert secret not in masked
     assert secret[:4] + MASK * (len(secret) - 4) in masked
     assert masked.endswith("\nnext line")
 
 
-def test_bearers_passwords_in_addresses_and_keys_are_masked_whole() -> None:
+def test_bearer_tokens_passwords_and_keys_are_masked_completely() -> None:
     masked = mask_secrets(f"Authorization: Bearer abcdef0123456789\nhttps://ada:hunter22@example.org/x\n{KEY}\nafter")
     assert "abcdef" not in masked
     assert "hunter22" not in masked
@@ -41,14 +41,14 @@ def test_bearers_passwords_in_addresses_and_keys_are_masked_whole() -> None:
     assert masked.endswith("-----END OPENSSH PRIVATE KEY-----\nafter")
 
 
-def test_a_key_without_its_end_is_masked_too() -> None:
+def test_truncated_private_key_is_masked() -> None:
     assert "b3Blb" not in mask_secrets(KEY[:90])
 
 
 @pytest.mark.parametrize(
     "text", ["task-abcdefghijklmnopqrstuvwxyz", "a sk-short", "git@host:path", "https://example.org:8080/x@y", "AKIA"]
 )
-def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+def test_text_similar_to_secret_is_not_masked(text: str) -> None:
     assert mask_secrets(text) == text
 
 
@@ -56,7 +56,7 @@ words = st.lists(st.one_of(st.text(max_size=8), st.sampled_from([*SECRETS, KEY, 
 
 
 @given(words)
-def test_length_and_line_breaks_stay_and_masking_twice_changes_nothing(parts: list[str]) -> None:
+def test_masking_is_idempotent_and_keeps_length(parts: list[str]) -> None:
     text = "".join(parts)
     masked = mask_secrets(text)
     assert [len(line) for line in masked.split("\n")] == [len(line) for line in text.split("\n")]
@@ -64,7 +64,7 @@ def test_length_and_line_breaks_stay_and_masking_twice_changes_nothing(parts: li
 
 
 @given(words, st.lists(st.integers(0, 400), max_size=8))
-def test_a_text_in_pieces_is_masked_as_if_it_were_whole(parts: list[str], cuts: list[int]) -> None:
+def test_mask_pieces_equals_mask_of_whole_text(parts: list[str], cuts: list[int]) -> None:
     text = "".join(parts)
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     pieces = [text[start:end] for start, end in itertools.pairwise(places)]

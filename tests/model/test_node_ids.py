@@ -1,8 +1,8 @@
-"""Names of tests, whatever their parameters and folders are called."""
+"""Splitting node ids, with any parameters and folder names."""
 
 import pytest
 
-from swarm_tui.model.node_ids import split_node_id
+from swarm_tui.model.spec import split_node_id
 
 
 @pytest.mark.parametrize(
@@ -16,5 +16,5 @@ from swarm_tui.model.node_ids import split_node_id
         ("test_b[x]", ("", "test_b[x]")),
     ],
 )
-def test_an_id_is_split_at_its_name(test: str, parts: tuple[str, str]) -> None:
+def test_split_node_id(test: str, parts: tuple[str, str]) -> None:
     assert split_node_id(test) == parts

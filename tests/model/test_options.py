@@ -1,4 +1,4 @@
-"""The options of a sweep: what their words mean, and which numbers are refused."""
+"""The options of a sweep: their parsers and the range of each number."""
 
 import pytest
 
@@ -7,51 +7,52 @@ from swarm_tui.model.options import OPTIONS, RunOptions, check_options, parse_du
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2h", 7200.0)])
-def test_times_are_written_as_people_write_them(text: str, seconds: float) -> None:
+def test_parse_duration_returns_seconds(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "1d", "1 h", "h", "1h30m"])
-def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no time: 90s, 30m and 2h are"):
+def test_parse_duration_rejects_other_text(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
         parse_duration(text)
+    assert refused.value.report == f"invalid duration: {text!r}\nhint: use 90s, 30m or 2h"
 
 
-def test_a_label_is_split_at_its_first_sign() -> None:
+def test_parse_label_splits_at_first_equals_sign() -> None:
     assert parse_label("team=a=b") == ("team", "a=b")
     assert parse_label("team=") == ("team", "")
     for text in ("team", "=a", ""):
-        with pytest.raises(UsageError, match=f"--label {text} is no label"):
+        with pytest.raises(UsageError, match=f"invalid label: {text!r}"):
             parse_label(text)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
-        (RunOptions(slots=0), "--slots 0 would let no agent work: give 1 or more"),
-        (RunOptions(timeout=0.0), "--timeout 0 is no time to work in: give a time above 0, such as 30m"),
-        (RunOptions(wait_timeout=-1.5), "--wait-timeout -1.5 is no time to work in"),
-        (RunOptions(speed=0.0), "--speed 0 is no speed: give a number above 0; 10 is ten times as fast"),
-        (RunOptions(speed=1.1e6), "--speed 1.1e+06 is no speed"),
-        (RunOptions(budget=-3.0), "--budget -3 is no budget: give dollars, from 0.01 to 1,000,000"),
-        (RunOptions(budget=float("nan")), "--budget nan is no budget"),
-        (RunOptions(budget=float("inf")), "--budget inf is no budget"),
-        (RunOptions(budget_each=1e7), "--budget-each 1e+07 is no budget"),
-        (RunOptions(budget_each=0.001), "--budget-each 0.001 is no budget"),
-        (RunOptions(speed=float("nan")), "--speed nan is no speed"),
+        (RunOptions(slots=0), "invalid value for --slots: 0 (use 1 or more)"),
+        (RunOptions(timeout=0.0), "invalid value for --timeout: 0 (use a time above 0, such as 30m)"),
+        (RunOptions(wait_timeout=-1.5), "invalid value for --wait-timeout: -1.5"),
+        (RunOptions(speed=0.0), "invalid value for --speed: 0 (use a number above 0; 10 is ten times as fast)"),
+        (RunOptions(speed=1.1e6), "invalid value for --speed: 1.1e+06"),
+        (RunOptions(budget=-3.0), "invalid value for --budget: -3 (use dollars, from 0.01 to 1,000,000)"),
+        (RunOptions(budget=float("nan")), "invalid value for --budget: nan"),
+        (RunOptions(budget=float("inf")), "invalid value for --budget: inf"),
+        (RunOptions(budget_each=1e7), "invalid value for --budget-each: 1e+07"),
+        (RunOptions(budget_each=0.001), "invalid value for --budget-each: 0.001"),
+        (RunOptions(speed=float("nan")), "invalid value for --speed: nan"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(options: RunOptions, told: str) -> None:
+def test_number_out_of_range_is_a_usage_error(options: RunOptions, message: str) -> None:
     with pytest.raises(UsageError) as refused:
         check_options(options)
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(message)
 
 
-def test_numbers_at_the_edge_are_taken() -> None:
+def test_numbers_at_the_limits_are_accepted() -> None:
     check_options(RunOptions())
     check_options(RunOptions(slots=1, timeout=0.1, wait_timeout=0.1, speed=1e6))
 
 
-def test_no_flag_stands_for_two_options() -> None:
+def test_flags_are_unique() -> None:
     names = [option.flag.name for option in OPTIONS]
     assert len(names) == len(set(names)) > 20

@@ -1,4 +1,4 @@
-"""Outcomes are read as agents write them, and broken ones become one reason."""
+"""Parsing reports of agents, including invalid ones."""
 
 import contextlib
 
@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.outcome import (
-    BrokenReport,
+from swarm_tui.model.report import (
     ChangeKind,
     ChangeStatus,
     EscalationKind,
-    parse_integrator_outcome,
-    parse_outcome,
+    InvalidReport,
+    parse_integrator_report,
+    parse_report,
 )
 
 
-def test_a_full_outcome_is_read() -> None:
-    outcome = parse_outcome(
+def test_parse_complete_report() -> None:
+    outcome = parse_report(
         b'{"changes": {"FIX_IMPL": {"status": "SUCCEEDED", "summary_markdown": "x", "new": 1}}, "errored": false,'
         b' "tests_passing_before": false, "tests_passing_after": true, "summary_markdown": "s",'
         b' "test_runs": [{"run_name": "r", "description_markdown": "d"}],'
@@ -28,36 +28,36 @@ def test_a_full_outcome_is_read() -> None:
     assert outcome.model_extra == {"unknown": [1]}
 
 
-def test_missing_keys_have_defaults_and_null_is_empty() -> None:
-    outcome = parse_outcome(b'{"summary_markdown": null}')
+def test_missing_keys_and_nulls_get_defaults() -> None:
+    outcome = parse_report(b'{"summary_markdown": null}')
     assert outcome.summary_markdown == ""
     assert not outcome.errored
     assert outcome.tests_passing_after is None
 
 
-def test_what_is_said_beside_the_result_is_read_whatever_its_type() -> None:
+def test_extra_fields_of_any_type_are_read() -> None:
     raw = b"""{"changes": null, "errored": null, "tests_passing_after": true, "summary_markdown": ["a", 1],
         "test_runs": ["twice", {"run_name": 2}], "escalations": {"kind": "UNCAUGHT_BUG", "title": "t"}}"""
-    outcome = parse_outcome(raw)
+    outcome = parse_report(raw)
     assert (outcome.changes, outcome.errored, outcome.summary_markdown) == ({}, False, '["a", 1]')
     assert [(run.run_name, run.description_markdown) for run in outcome.test_runs] == [("", "twice"), ("2", "")]
     assert [(found.kind, found.title) for found in outcome.escalations] == [("UNCAUGHT_BUG", "t")]
     integrated = b'{"impl_priority": null, "failed": null, "impl_commit_hashes": {"a": null, "b": "c"}}'
-    assert parse_integrator_outcome(integrated).impl_commit_hashes == {"b": "c"}
+    assert parse_integrator_report(integrated).impl_commit_hashes == {"b": "c"}
 
 
-def test_words_of_older_pipelines_are_read() -> None:
-    outcome = parse_outcome(b'{"changes": {"FIX_TEST": {"status": "blocked"}}}')
+def test_older_kinds_are_read() -> None:
+    outcome = parse_report(b'{"changes": {"FIX_TEST": {"status": "blocked"}}}')
     assert outcome.changes[ChangeKind.FIX_TEST].status is ChangeStatus.BLOCKED
-    integrator = parse_integrator_outcome(b'{"failed": ["swarm/x/a", {"branch": "b", "reason": "conflict"}]}')
+    integrator = parse_integrator_report(b'{"failed": ["swarm/x/a", {"branch": "b", "reason": "conflict"}]}')
     assert [item.branch for item in integrator.failed] == ["swarm/x/a", "b"]
 
 
-def test_escalations_in_the_words_of_mngr_are_read() -> None:
+def test_escalations_of_mngr_are_read() -> None:
     raw = b"""{"escalations": [{"kind": "uncaught_bug", "description_markdown": "## The total is wrong\\n\\nOf two.",
         "locations": [{"path": "shop.py", "line": 3}, {"path": "b.py"}, {"path": "c.py", "line": "12"}, "d.py:7", 5,
                       {"path": null}, {"path": "e.py", "line": -1}]}]}"""
-    (found,) = parse_outcome(raw).escalations
+    (found,) = parse_report(raw).escalations
     assert (found.kind, found.title, found.detail_markdown) == ("UNCAUGHT_BUG", "The total is wrong", "Of two.")
     assert [str(location) for location in found.locations] == ["shop.py:3", "b.py", "c.py:12", "d.py:7", "e.py"]
 
@@ -68,18 +68,18 @@ def test_escalations_in_the_words_of_mngr_are_read() -> None:
         (b'{"kind": "NEXT_WORD", "title": "t"}', "NEXT_WORD", "t"),
         (b'{"kind": 7, "title": null, "description_markdown": "x"}', "BLOCKER", "x"),
         (b'"only words"', "BLOCKER", "only words"),
-        (b"[1]", "BLOCKER", "an escalation that cannot be read"),
+        (b"[1]", "BLOCKER", "invalid escalation"),
         (b'{"locations": "shop.py"}', "BLOCKER", ""),
     ],
 )
-def test_no_escalation_makes_an_outcome_unreadable(raw: bytes, kind: str, title: str) -> None:
-    outcome = parse_outcome(b'{"tests_passing_after": true, "escalations": [' + raw + b"]}")
+def test_invalid_escalation_does_not_invalidate_report(raw: bytes, kind: str, title: str) -> None:
+    outcome = parse_report(b'{"tests_passing_after": true, "escalations": [' + raw + b"]}")
     assert outcome.tests_passing_after
     assert [(each.kind, each.title) for each in outcome.escalations] == [(kind, title)]
 
 
-def test_changes_of_unknown_kinds_are_kept_apart() -> None:
-    outcome = parse_outcome(
+def test_changes_of_unknown_kind_are_separate() -> None:
+    outcome = parse_report(
         b'{"changes": {"FIX_DOCS": {"status": "SUCCEEDED"}, "FIX_TEST": {"status": "SUCCEEDED"}, "FIX_IMPL": 3,'
         b' "IMPROVE_TEST": {"status": "HALF_DONE"}}}'
     )
@@ -91,18 +91,35 @@ def test_changes_of_unknown_kinds_are_kept_apart() -> None:
     "raw",
     [b"", b"[]", b"{", b"null", b'{"changes": ["BREAK_IT"]}', b"\xff\xfe", b"[" * 100_000],
 )
-def test_a_broken_outcome_is_one_reason(raw: bytes) -> None:
-    with pytest.raises(BrokenReport) as caught:
-        parse_outcome(raw)
+def test_invalid_report_has_one_reason(raw: bytes) -> None:
+    with pytest.raises(InvalidReport) as caught:
+        parse_report(raw)
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("raw", "summary"),
+    [
+        (b'{"tests_passing_after": true, "summary_markdown": "a\\ud800b"}', "a\ufffdb"),
+        (b'{"tests_passing_after": true, "summary_markdown": "a\xffb"}', "a\ufffdb"),
+        (b'\xef\xbb\xbf{"tests_passing_after": true, "summary_markdown": "ab"}', "ab"),
+        (b'{"tests_passing_after": true, "summary_markdown": ' + b"9" * 5_000 + b"}", ""),
+        (b'{"tests_passing_after": true, "\\udfff": [{"deep": ' + b"9" * 5_000 + b"}]}", ""),
+        (b'{"tests_passing_after": true, "escalations": [{"locations": [{"line": ' + b"9" * 5_000 + b"}]}]}", ""),
+    ],
+)
+def test_invalid_value_affects_only_itself(raw: bytes, summary: str) -> None:
+    outcome = parse_report(raw)
+    assert (outcome.tests_passing_after, outcome.summary_markdown) == (True, summary)
+    assert outcome.model_dump_json().encode()
+
+
 @given(st.binary(max_size=300))
-def test_no_bytes_do_harm(raw: bytes) -> None:
-    with contextlib.suppress(BrokenReport):
-        assert not parse_outcome(raw).model_extra or raw.lstrip().startswith(b"{")
+def test_any_bytes_raise_only_invalid_report(raw: bytes) -> None:
+    with contextlib.suppress(InvalidReport):
+        assert not parse_report(raw).model_extra or raw.lstrip().startswith(b"{")
 
 
-def test_a_huge_outcome_is_not_read() -> None:
-    with pytest.raises(BrokenReport, match="at most"):
-        parse_outcome(b" " * 2_000_001)
+def test_too_large_report_is_refused() -> None:
+    with pytest.raises(InvalidReport, match="larger than 2,000,000 bytes"):
+        parse_report(b" " * 2_000_001)

@@ -1,15 +1,14 @@
-"""What a rule answers, and above all what it does not."""
+"""Rules answer matching questions only."""
 
 from __future__ import annotations
 
 import pytest
 
-from swarm_tui.model.asks import Ask, AskKind, item_of_ask
-from swarm_tui.model.rules import AnswerRule, common_subject, fits, rule_problem
+from swarm_tui.model.questions import AnswerRule, Question, QuestionKind, common_subject, fits, item_id, rule_problem
 
 
-def asked(subject: str, tool: str = "Bash", **more: object) -> Ask:
-    return Ask.model_validate({"id": "1", "tool": tool, "subject": subject, **more})
+def asked(subject: str, tool: str = "Bash", **more: object) -> Question:
+    return Question.model_validate({"id": "1", "tool": tool, "subject": subject, **more})
 
 
 def is_answered(pattern: str, subject: str, way: str = "begins", tool: str = "Bash") -> bool:
@@ -21,7 +20,7 @@ def is_answered(pattern: str, subject: str, way: str = "begins", tool: str = "Ba
 @pytest.mark.parametrize(
     "subject", ["pytest", "pytest -q", "pytest tests/a.py::test_b", "  pytest  -x", "pytest 'a b'", "pytest --lf"]
 )
-def test_a_beginning_fits_the_plain_commands_that_begin_with_its_words(subject: str) -> None:
+def test_prefix_rule_matches_single_commands_with_prefix(subject: str) -> None:
     assert is_answered("pytest", subject)
 
 
@@ -50,18 +49,18 @@ def test_a_beginning_fits_the_plain_commands_that_begin_with_its_words(subject: 
         "",
     ],
 )
-def test_it_fits_nothing_that_could_be_more_than_that(subject: str) -> None:
+def test_prefix_rule_rejects_shell_operators(subject: str) -> None:
     assert not is_answered("pytest", subject)
 
 
-def test_all_words_of_a_beginning_count() -> None:
+def test_prefix_rule_compares_all_words() -> None:
     assert is_answered("git log", "git log -1")
     assert not is_answered("git log", "git push")
     assert not is_answered("git log", "git logs")
     assert not is_answered("git log", "git")
 
 
-def test_an_exact_rule_fits_that_command_in_every_copy() -> None:
+def test_exact_rule_matches_command_in_every_copy() -> None:
     assert is_answered("cd COPY && pytest", "cd /copies/a && pytest", "exactly")
     assert not is_answered("cd COPY && pytest", "cd /copies/ab && pytest", "exactly")
     assert not is_answered("curl x", "curl x ", "exactly")
@@ -78,12 +77,12 @@ def test_an_exact_rule_fits_that_command_in_every_copy() -> None:
         ("ls /copies/abc", "ls /copies/abc"),
     ],
 )
-def test_the_copy_of_each_agent_is_called_the_same(subject: str, common: str) -> None:
+def test_common_subject_replaces_copy_path(subject: str, common: str) -> None:
     assert common_subject(asked(subject), {"COPY": "/copies/a"}) == common
     assert common_subject(asked(subject), {"COPY": "/copies/a/"}) == common
 
 
-def test_without_a_copy_a_subject_is_as_it_is() -> None:
+def test_common_subject_without_copy_is_unchanged() -> None:
     assert common_subject(asked("ls /"), {"COPY": ""}) == common_subject(asked("ls /"), {"COPY": "/"}) == "ls /"
 
 
@@ -98,16 +97,16 @@ def test_without_a_copy_a_subject_is_as_it_is() -> None:
         ("/etc/passwd", False),
     ],
 )
-def test_a_folder_fits_the_files_below_it(path: str, is_below: bool) -> None:
+def test_folder_rule_matches_files_below(path: str, is_below: bool) -> None:
     assert is_answered("COPY/tests", path, "folder", "Edit") is is_below
 
 
-def test_only_permissions_for_that_very_tool_that_were_shown_whole_are_answered() -> None:
+def test_rule_answers_only_exact_permissions_of_its_tool() -> None:
     rule = AnswerRule(id="r1", tool="Bash", way="begins", pattern="ls")
     assert fits(rule, asked("ls"), "ls")
     assert not fits(rule, asked("ls", "Zsh"), "ls")
     assert not fits(rule, asked("ls", is_inexact=True), "ls")
-    for kind in (AskKind.PLAN, AskKind.QUESTION, AskKind.INPUT):
+    for kind in (QuestionKind.PLAN, QuestionKind.QUESTION, QuestionKind.INPUT):
         assert not fits(rule, asked("ls", kind=kind), "ls")
 
 
@@ -122,21 +121,21 @@ def test_only_permissions_for_that_very_tool_that_were_shown_whole_are_answered(
         AnswerRule(id="r1", tool="Bash", pattern="x", answer=" "),
     ],
 )
-def test_a_rule_that_says_too_much_or_nothing_is_refused(rule: AnswerRule) -> None:
+def test_invalid_rule_is_refused(rule: AnswerRule) -> None:
     assert rule_problem(rule)
 
 
-def test_the_same_rule_is_not_made_twice() -> None:
+def test_duplicate_rule_is_refused() -> None:
     rule = AnswerRule(id="r1", tool="Bash", pattern="x")
-    assert rule_problem(rule.model_copy(update={"id": "", "answer": "no"}), [rule]) == "rule r1 decides that already"
+    assert rule_problem(rule.model_copy(update={"id": "", "answer": "no"}), [rule]) == "rule r1 already covers this"
 
 
-def test_an_item_is_another_one_as_soon_as_anything_is_different() -> None:
+def test_item_id_changes_with_any_field() -> None:
     ask = asked("ls")
-    same = [item_of_ask("t", ask), item_of_ask("t", ask.model_copy())]
+    same = [item_id("t", ask), item_id("t", ask.model_copy())]
     others = [
-        item_of_ask("u", ask),
-        *(item_of_ask("t", ask.model_copy(update={name: "x"})) for name in ("id", "subject", "detail", "text")),
+        item_id("u", ask),
+        *(item_id("t", ask.model_copy(update={name: "x"})) for name in ("id", "subject", "detail", "text")),
     ]
     assert len({*same, *others}) == 6
     assert len(same[0]) == 8

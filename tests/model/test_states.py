@@ -1,13 +1,13 @@
-"""Everything that a test's cell can show stands in one table, and all who show it find it there."""
+"""All states and results are displayed through one table."""
 
 from swarm_tui.cli.display import _STYLES
-from swarm_tui.model.states import ACTIVE_STATES, ALONG_BAR, HINDERED, MARKS, PULLED_RESULTS, Result, State, mark_of
+from swarm_tui.model.results import ACTIVE_STATES, ALONG_BAR, HINDERED, MARKS, PULLED_RESULTS, Result, State, mark_of
 from swarm_tui.report.page import render_page
 from swarm_tui.room.colours import ROLES
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 
 
-def test_every_state_and_result_has_a_mark_and_no_other() -> None:
+def test_marks_match_states_and_results() -> None:
     states = {state.value for state in State if state is not State.DONE}
     assert set(MARKS) == states | {HINDERED} | {result.value for result in Result}
     for state in State:
@@ -15,7 +15,7 @@ def test_every_state_and_result_has_a_mark_and_no_other() -> None:
         assert mark_of(state, Result.CLEAN) == ("clean" if state is State.DONE else state.value)
 
 
-def test_the_room_the_command_line_and_the_page_have_a_colour_for_every_role() -> None:
+def test_every_role_has_a_colour_everywhere() -> None:
     page = render_page({})
     for mark in MARKS.values():
         assert mark.role in ROLES
@@ -25,7 +25,7 @@ def test_the_room_the_command_line_and_the_page_have_a_colour_for_every_role() -
         assert f'"{mark.name}":{{"glyph":"{mark.glyph}","word":"{mark.word}","pill":"{mark.pill}"}}' in page
 
 
-def test_what_looks_alike_is_counted_together() -> None:
+def test_same_pill_means_same_look() -> None:
     for mark in MARKS.values():
         same = {other.pill for other in MARKS.values() if mark.glyph == other.glyph}
         assert same == {mark.pill}
@@ -34,13 +34,13 @@ def test_what_looks_alike_is_counted_together() -> None:
     assert len({mark.ascii_glyph for mark in MARKS.values()}) == len({mark.glyph for mark in MARKS.values()})
 
 
-def test_a_bar_begins_with_what_is_done_and_ends_with_what_waits() -> None:
+def test_bar_order_starts_with_results_ends_with_queued() -> None:
     assert [mark.name for mark in ALONG_BAR] == [
         *Result,
         *["stopped", "waiting", "hindered", "running", "harvesting", "launching", "queued"],
     ]
     assert list(PILLS) == [
-        *["clean", "skipped", "fixed", "impl_fix", "unresolved", "blocked", "failed"],
+        *["clean", "skipped", "fixed", "impl_fix", "claimed", "unresolved", "blocked", "failed"],
         *["stopped", "waiting", "hindered", "running", "launching", "queued"],
     ]
     assert PILLS["fixed"] == ("better", "test_fix", "tutorial_fix")
@@ -49,6 +49,6 @@ def test_a_bar_begins_with_what_is_done_and_ends_with_what_waits() -> None:
     assert mark_of_pill("fixed")[1:] == MARKS["better"][1:]
 
 
-def test_which_states_take_a_slot_and_which_results_carry_work() -> None:
+def test_active_states_and_pulled_results() -> None:
     assert {State.LAUNCHING, State.RUNNING, State.HARVESTING} == ACTIVE_STATES
     assert {Result.BETTER, Result.TEST_FIX, Result.TUTORIAL_FIX, Result.IMPL_FIX} == PULLED_RESULTS

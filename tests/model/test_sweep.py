@@ -5,11 +5,11 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.sweep import derive_tests, slug_of
+from swarm_tui.model.spec import derive_tests, slug_of
 
 
 @given(st.lists(st.text(max_size=80), max_size=30))
-def test_names_are_unique_safe_and_repeatable(tests: list[str]) -> None:
+def test_derived_names_are_unique_and_reproducible(tests: list[str]) -> None:
     collected = [(test, "t.py", 1) for test in tests]
     derived = derive_tests("20261118-061200", collected)
     assert derived == derive_tests("20261118-061200", collected)
@@ -20,7 +20,7 @@ def test_names_are_unique_safe_and_repeatable(tests: list[str]) -> None:
         assert test.branch.rsplit("/", 1)[1] not in ("integrated", "integrator", "reviewed")
 
 
-def test_a_slug_reads_like_the_test() -> None:
+def test_slug_resembles_test_name() -> None:
     assert slug_of("e2e/test_copy.py::TestCopy::test_copy_between_hosts[a-b]") == "test-copy-between-hosts-a-b"
     assert slug_of("t.py::test[$(touch x)]") == "test-touch-x"
     assert slug_of("t.py::[]") == "test"

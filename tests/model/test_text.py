@@ -1,4 +1,4 @@
-"""Text from agents is harmless when shown."""
+"""Text from agents is safe to print."""
 
 import unicodedata
 
@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.text import MARKS_LIMIT, is_safe_to_print, plain, plain_lines
 
 anything = st.text(st.characters(exclude_categories=()), max_size=200)
 
 
 @given(anything)
-def test_no_control_character_survives(text: str) -> None:
+def test_plain_lines_removes_control_characters(text: str) -> None:
     assert not [c for c in plain_lines(text) if unicodedata.category(c) == "Cc" and c != "\n"]
 
 
 @given(anything, st.integers(1, 50))
-def test_a_line_is_one_printable_line_within_its_limit(text: str, limit: int) -> None:
+def test_plain_returns_printable_line_within_limit(text: str, limit: int) -> None:
     line = plain(text, limit)
     assert len(line) <= limit
     assert "\n" not in line
@@ -25,7 +25,7 @@ def test_a_line_is_one_printable_line_within_its_limit(text: str, limit: int) ->
 
 
 @given(anything)
-def test_what_is_plain_stays_as_it_is(text: str) -> None:
+def test_plain_text_is_unchanged(text: str) -> None:
     assert plain_lines(plain_lines(text)) == plain_lines(text)
 
 
@@ -43,5 +43,33 @@ def test_what_is_plain_stays_as_it_is(text: str) -> None:
         ("\x1bPq#0\x1b\\sixel", "sixel"),
     ],
 )
-def test_escape_sequences_go_whole(hostile: str, shown: str) -> None:
+def test_complete_escape_sequences_are_removed(hostile: str, shown: str) -> None:
     assert plain(hostile) == shown
+
+
+def test_excess_combining_marks_are_removed() -> None:
+    piled = "a" + "\u0301" * 300 + "b"
+    for shown in (plain(piled), plain(f"\x1b[1m{piled}"), plain_lines(piled)):
+        assert shown == "a" + "\u0301" * MARKS_LIMIT + "b"
+
+
+@pytest.mark.parametrize(
+    "text", ["Việt Nam", "שָׁלוֹם", "ที่นี่", "हिन्दी", "日本語のテスト", "👩🏽❤️ ok", "e\u0301\u0302\u0303\u0304x"]
+)
+def test_text_of_any_language_is_unchanged(text: str) -> None:
+    assert plain(text) == text
+    assert plain_lines(text) == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_safe"),
+    [
+        (b"+plain\tline\r\n-other \xc3\xa9\n\x0c\n", True),
+        (b"+\x1b[2J\n", False),
+        (b"+\xc2\x9b2J\n", False),
+        (b"+hidden\rshown\n", False),
+        (b"+\x07\n", False),
+    ],
+)
+def test_control_bytes_are_not_safe_to_print(raw: bytes, is_safe: bool) -> None:
+    assert is_safe_to_print(raw) is is_safe

@@ -1,4 +1,4 @@
-"""Verdicts: undo and redo of actions that set one verdict or several."""
+"""Undo and redo of actions with one or several verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.verdicts import History, Verdict, VerdictChange, VerdictLine, fold_verdicts
+from swarm_tui.review.verdicts import History, Verdict, VerdictChange, VerdictLine, current_verdicts
 
 FIXES = ("a", "b", "c", "d")
 GIVEN = (Verdict.KEEP, Verdict.REVERT, Verdict.LATER)
@@ -15,7 +15,7 @@ Action = dict[str, Verdict]
 
 
 class Verdicts:
-    """A file of verdicts on four fixes, and what a person does to it."""
+    """A file of verdicts on four fixes, with the actions of a user."""
 
     def __init__(self) -> None:
         self.lines: list[VerdictLine] = []
@@ -44,11 +44,11 @@ class Verdicts:
 
     @property
     def held(self) -> dict[str, Verdict]:
-        return {commit: line.verdict for commit, line in fold_verdicts(self.lines, FIXES, {}).items()}
+        return {commit: line.verdict for commit, line in current_verdicts(self.lines, FIXES, {}).items()}
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(FIXES), st.sampled_from(GIVEN), min_size=1), max_size=6))
-def test_each_undo_takes_back_one_action_and_each_redo_gives_it_again(actions: list[Action]) -> None:
+def test_undo_and_redo_apply_to_whole_actions(actions: list[Action]) -> None:
     verdicts = Verdicts()
     moments = [verdicts.held]
     for number, action in enumerate(actions):
@@ -64,7 +64,7 @@ def test_each_undo_takes_back_one_action_and_each_redo_gives_it_again(actions: l
     assert verdicts.redo() == []
 
 
-def test_lines_without_an_action_as_earlier_versions_wrote_them_are_undone_one_by_one() -> None:
+def test_lines_without_action_are_undone_separately() -> None:
     verdicts = Verdicts()
     verdicts.lines = [VerdictLine(at=0, by="ada", commit=commit, verdict=Verdict.KEEP) for commit in FIXES[:2]]
     assert [verdicts.undo(), verdicts.undo(), verdicts.undo()] == [["b"], ["a"], []]

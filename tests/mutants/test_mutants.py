@@ -73,7 +73,7 @@ def test_what_is_no_behaviour_is_left_alone() -> None:
 
 
 def test_the_choice_is_the_same_every_time() -> None:
-    source = (PROJECT / "swarm_tui/engine/schedule.py").read_text()
+    source = (PROJECT / "swarm_tui/sweep/slots.py").read_text()
     assert choose_mutants(source, 9, "1") == choose_mutants(source, 9, "1") != choose_mutants(source, 9, "2")
 
 

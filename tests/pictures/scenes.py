@@ -15,7 +15,7 @@ from rich.style import Style
 from textual.pilot import Pilot
 
 from swarm_tui.room.app import RoomApp
-from tests.room.scenes import Scene, room_on, sweep_of, text_on_screen, until_computed
+from tests.room.scenes import Scene, resize, room_on, sweep_of, text_on_screen, until_computed
 from tests.waiting import PATIENCE, eventually
 
 SIZES: Final = ((80, 24), (120, 35), (200, 60))
@@ -82,8 +82,7 @@ async def draw_in_sizes(scene: Scene, expected: Mapping[str, str]) -> dict[str, 
     with sweep_of(scene) as folder:
         async with room_on(folder, scene) as (app, pilot):
             for name, size in zip(names_of(scene), SIZES, strict=True):
-                await pilot.resize_terminal(*size)
-                await eventually(lambda size=size: app.screen.size == size, f"the size of {name}")  # type: ignore[misc]
+                await resize(pilot, *size)
                 await until_computed(app, pilot)
                 pictures[name] = await _once_drawn(app, pilot, expected.get(name, ""))
     return pictures

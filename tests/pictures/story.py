@@ -13,7 +13,7 @@ from textual.widgets import TextArea
 
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.model import events as happened
-from swarm_tui.model.states import State
+from swarm_tui.model.results import State
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store

@@ -138,7 +138,7 @@ class Browser:
         os.close(self._write)
         os.close(self._read)
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(10)
+        self._process.wait(PATIENCE)
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def __enter__(self) -> Self:

@@ -12,10 +12,9 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model import events as happened
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport
-from swarm_tui.model.outcome import OUTCOME_FILE, Escalation, EscalationKind
-from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
+from swarm_tui.model.report import OUTCOME_FILE, Escalation, EscalationKind, PulledChange, PulledWork
+from swarm_tui.model.results import Result
+from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
 from tests.git_project import GitProject
 
 START = 1_794_982_320.0
@@ -75,6 +74,7 @@ def make_sweep(root: Path, count: int = 48, *, is_integrated: bool = True, seed:
             title="e2e tutorial",
             agent_type="claude",
             slots=12,
+            verifies=True,
             mngr=MngrSettings(path="mngr"),
         )
     )
@@ -196,7 +196,7 @@ def _happenings(
         failure = "" if passed else "E   AssertionError: assert 1 == 0\nE   fixture 'host' not found"
         found.append((at, happened.TryFinished(test=name, number=number, passed=passed, seconds=1.25, failure=failure)))
     kind = KIND_OF_RESULT.get(result.value)
-    change = HarvestedChange(kind=kind or "", status="SUCCEEDED", summary="Kept the exit code.", commit=tip)
+    change = PulledChange(kind=kind or "", status="SUCCEEDED", summary="Kept the exit code.", commit=tip)
     reason = {
         Result.UNRESOLVED: "tried, could not make it pass",
         Result.FAILED: "mngr create failed twice: the host did not answer",
@@ -210,7 +210,7 @@ def _happenings(
                 test=name,
                 result=result,
                 reason=reason,
-                harvest=HarvestReport(
+                harvest=PulledWork(
                     summary="Looked at the test.",
                     passing_before=result is Result.CLEAN,
                     passing_after=is_good,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.model.verdicts import Verdict
-from swarm_tui.report.folder import write_report
-from swarm_tui.triage.sweep_review import review_sweep
+from swarm_tui.report.page import write_report
+from swarm_tui.review.open import review_sweep
+from swarm_tui.review.verdicts import Verdict
 from tests.report.browser import Browser
 from tests.report.sweeps import RESULTS, SECRET, START, make_sweep
 from tests.report.test_page import make_hostile

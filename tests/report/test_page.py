@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.model import events as happened
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport
-from swarm_tui.model.outcome import OUTCOME_FILE, Escalation
-from swarm_tui.model.states import Result
-from swarm_tui.report.folder import MARKER, write_report
-from swarm_tui.report.page import content_security_policy, json_for_html, render_page
+from swarm_tui.model.report import OUTCOME_FILE, Escalation, PulledChange, PulledWork
+from swarm_tui.model.results import Result
+from swarm_tui.report.page import MARKER, content_security_policy, json_for_html, render_page, write_report
 from tests.git_project import file_contents
 from tests.report.sweeps import HOSTILE, RESULTS, SECRET, START, MadeSweep, cast_of, make_sweep, pull
 
@@ -82,7 +80,9 @@ def test_recordings_without_end_do_not_fill_the_page(tmp_path: Path) -> None:
     for number in range(7):
         (recordings / f"{number}.cast").write_text(cast_of(["x" * 1_000_000] * 8))
     casts = beside(write(made, tmp_path / "page"), "test-0")["casts"]
-    assert [cast.get("problem", "") for cast in casts] == [""] * 4 + ["left out: those before it are too large"] * 3
+    assert [cast.get("problem", "") for cast in casts] == [""] * 4 + [
+        "left out: the earlier recordings use all the space"
+    ] * 3
 
 
 def test_work_that_was_never_committed_is_shown(tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ def test_missing_and_broken_artifacts_are_told(tmp_path: Path) -> None:
         journal.write(b"no event\n")
     page = write(made, tmp_path / "page")
     problems = summary_of(page)["problems"]
-    assert "1 line of the journal cannot be read: passed over" in problems
-    assert "of 4 finished tests nothing that was pulled is in the sweep's folder" in problems
+    assert "ignored 1 invalid line in the journal" in problems
+    assert "no pulled files of 4 finished tests in the folder of the sweep" in problems
     found = beside(page, "test-5")
-    assert "broken" in found["note"]
-    assert "a recording of version 7: versions 2 and 3 are played" in found["casts"][0]["problem"]
+    assert "invalid report" in found["note"]
+    assert ": 7 (use asciicast version 2 or 3" in found["casts"][0]["problem"]
 
 
 def make_hostile(root: Path) -> MadeSweep:
@@ -158,9 +158,9 @@ def make_hostile(root: Path) -> MadeSweep:
                 test=test,
                 result=Result.BLOCKED,
                 reason=bad,
-                harvest=HarvestReport(
+                harvest=PulledWork(
                     summary=bad,
-                    changes=(HarvestedChange(kind=HOSTILE, status=HOSTILE, summary=bad, commit=HOSTILE),),
+                    changes=(PulledChange(kind=HOSTILE, status=HOSTILE, summary=bad, commit=HOSTILE),),
                     escalations=(Escalation(title=bad, detail_markdown=bad),),
                     tip=HOSTILE,
                 ),
@@ -213,12 +213,12 @@ def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "index.html").write_text("mine")
     before = file_contents(folder)
-    with pytest.raises(UsageError, match="holds something that is no report"):
+    with pytest.raises(UsageError, match="contains other files than a report of swarm-tui"):
         write(made, folder)
     assert file_contents(folder) == before
-    with pytest.raises(UsageError, match="is a file"):
+    with pytest.raises(UsageError, match="not a folder"):
         write(made, folder / "index.html")
-    with pytest.raises(SwarmError, match="cannot be written"):
+    with pytest.raises(SwarmError, match="cannot write"):
         write(made, Path("/proc/nothing/here"))
 
 

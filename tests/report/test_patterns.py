@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from swarm_tui.journal.fold import SweepState
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import Launched, PatternRaised, Queued, QueueHeld, TryFinished
-from swarm_tui.report.patterns import patterns_on_page
+from swarm_tui.report.content import patterns_on_page
 
 CAUSE = "OSError: no base"
 
@@ -20,4 +20,4 @@ def test_a_pattern_is_on_the_page_with_its_tests_its_alarm_and_what_is_held() ->
     state.apply(QueueHeld(tests=("d",), cause=CAUSE, reason="they use \x1b[31mfixture db"))
     (pattern,) = patterns_on_page(state)
     assert (pattern["kind"], pattern["title"], pattern["tests"]) == ("failing", CAUSE, [1, 2])
-    assert pattern["text"] == "- alarm: 2 tests had met it\n- held: 1 test, since they use fixture db"
+    assert pattern["text"] == "- alert: 2 tests failed with this cause\n- held: 1 test, since they use fixture db"

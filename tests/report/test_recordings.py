@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.report import recordings
-from swarm_tui.report.recordings import Cast
+from swarm_tui.report.details import CAST_SIZE_LIMIT, Cast, read_recording
 from swarm_tui.transcripts.cast import BadRecording
 from tests.report.sweeps import SECRET, cast_of
 
@@ -19,7 +18,7 @@ def read_cast(raw: bytes) -> Cast:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.cast"
         path.write_bytes(raw)
-        return recordings.read_cast(path)
+        return read_recording(path)
 
 
 def events_of(text: str) -> list[list[object]]:
@@ -57,17 +56,17 @@ def test_a_secret_that_comes_letter_by_letter_is_masked() -> None:
 def test_a_recording_that_was_cut_short_plays_up_to_there() -> None:
     cast = read_cast((cast_of(["a", "b"]) + '[2.0, "o", "ha').encode())
     assert [event[2] for event in events_of(cast.text)] == ["a", "b"]
-    assert cast.note == "cut short or damaged: 1 line left out"
+    assert cast.note == "cut or damaged: 1 line left out"
 
 
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"", "its first line is no header"),
-        (b"\x00\xff\n", "its first line is no header"),
-        (b'{"version": 1, "width": 80, "height": 24, "stdout": []}', "version 1: versions 2 and 3 are played"),
-        (b'{"version": 9}\n', "version 9: versions 2 and 3 are played"),
-        (b'{"version": 2, "width": 80, "height": 24}\n', "holds no output"),
+        (b"", "invalid header"),
+        (b"\x00\xff\n", "invalid header"),
+        (b'{"version": 1, "width": 80, "height": 24, "stdout": []}', r": 1 \(use asciicast version 2 or 3"),
+        (b'{"version": 9}\n', r": 9 \(use asciicast version 2 or 3"),
+        (b'{"version": 2, "width": 80, "height": 24}\n', "has no output"),
     ],
 )
 def test_what_cannot_be_played_says_why(raw: bytes, words: str) -> None:
@@ -85,7 +84,7 @@ def test_a_terminal_of_absurd_size_is_bounded() -> None:
 def test_an_endless_recording_is_bounded() -> None:
     block = "x" * 1_000_000
     cast = read_cast(cast_of([block] * 12).encode())
-    assert len(cast.text) < recordings.CAST_SIZE_LIMIT + 1_000
+    assert len(cast.text) < CAST_SIZE_LIMIT + 1_000
     assert cast.note == "only its beginning is here: it is too large"
 
 

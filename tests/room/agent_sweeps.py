@@ -1,4 +1,4 @@
-"""Sweeps for the tests of the agent screen: few tests, with transcripts and files that a test lays down."""
+"""Sweeps for tests of the Agent screen: few tests, with transcripts and files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from textual.pilot import Pilot
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model.events import Harvested, Launched, Queued, Seen, TryFinished
-from swarm_tui.model.harvest import HarvestReport
-from swarm_tui.model.states import Result, State
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.report import PulledWork
+from swarm_tui.model.results import Result, State
+from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.room.agent.screen import AgentScreen
 from swarm_tui.room.app import RoomApp
-from swarm_tui.room.screens.agent import AgentScreen
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
 
@@ -26,19 +26,19 @@ SWEEP = "20261118-061200"
 
 @dataclass(frozen=True)
 class AgentSweep:
-    """A sweep of a few tests and the place where their agents' states lie."""
+    """A sweep of a few tests, and the folder with the states of their agents."""
 
     folder: SweepFolder
     states: Path
 
     def transcript(self, name: str) -> Path:
-        """Return the file that the agent of a test writes its transcript to; its folder is there."""
+        """Return the transcript file of a test's agent. Its folder exists."""
         path = self.states / name / "events" / "offline" / "common_transcript" / "events.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def pulled(self, name: str) -> Path:
-        """Return the folder of what was pulled from the agent of a test."""
+        """Return the folder with the files that were pulled from a test's agent."""
         path = self.folder.agent(f"swarm-x-{name}")
         path.mkdir(parents=True, exist_ok=True)
         return path
@@ -53,7 +53,7 @@ def make_sweep(
     mngr: MngrSettings | None = None,
     ids: Mapping[str, str] = MappingProxyType({}),
 ) -> AgentSweep:
-    """Write a sweep: the first test runs, the second waits with a question, all others are done."""
+    """Write a sweep: the first test is running, the second waits with a question, all others are finished."""
     folder = SweepFolder(create_runs_folder(root) / SWEEP)
     settings = mngr or MngrSettings(path="/nowhere/mngr", host_dir=str(root / "mngr"), tmux_tmpdir=str(root / "t"))
     folder.write_spec(
@@ -79,7 +79,7 @@ def make_sweep(
                 Harvested(
                     test=f"tests/test_a.py::test_{name}",
                     result=Result.CLEAN,
-                    harvest=HarvestReport(summary="All is well."),
+                    harvest=PulledWork(summary="All is well."),
                 )
             )
     return sweep
@@ -87,7 +87,6 @@ def make_sweep(
 
 @asynccontextmanager
 async def room_on(sweep: AgentSweep, size: tuple[int, int] = (110, 30)) -> AsyncIterator[tuple[RoomApp, Pilot[str]]]:
-    """Return the room on a sweep."""
     store = Store(sweep.folder)
     while store.read_new_events():
         pass

@@ -1,4 +1,4 @@
-"""The page of the documentation that lists all keys, made from the table of actions."""
+"""Generates the page of the documentation that lists all keys, from the table of actions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ def keys_page() -> str:
     lines = [
         "# Keys of the room",
         "",
-        "`?` in the room shows those of the screen you are on, and finds them as you type.",
-        "A key is moved to another place in `$XDG_CONFIG_HOME/swarm-tui/config.toml`, by the name in the last column:",
+        "Press `?` in the room to list and search the keys of the current screen.",
+        "To change keys, use the names in the last column in `$XDG_CONFIG_HOME/swarm-tui/config.toml`:",
         "",
         "```toml",
         "[keys]",
@@ -25,7 +25,7 @@ def keys_page() -> str:
 
 
 def _table(actions: tuple[Action, ...]) -> list[str]:
-    rows = ["| keys | what it does | name |", "| --- | --- | --- |"]
+    rows = ["| keys | description | name |", "| --- | --- | --- |"]
     for action in actions:
         keys = " ".join(f"`{key_name(key)}`" for key in action.keys) or "by `:`"
         rows.append(f"| {keys} | {action.description} | `{action.id}` |")

@@ -1,4 +1,4 @@
-"""A sweep of the demo's sample for the merge view: real commits, with the same ids every time."""
+"""A sweep of the demo's sample project for the Fixes screen: real commits with reproducible ids."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any, Final
 
 import swarm_tui.demo
 from swarm_tui.adapters.git import Repository
-from swarm_tui.agents.integrator.branches import AgentCommit, read_branches
-from swarm_tui.agents.integrator.build_branch import squash_message
-from swarm_tui.agents.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
 from swarm_tui.agents.offline.records import Record, RecordedStep, parse_record
+from swarm_tui.integrator.branches import AgentCommit, read_branches
+from swarm_tui.integrator.build import works_of
+from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model import events as happened
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport
-from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
-from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import MngrSettings, SweepSpec, SweptTest, derive_tests
-from swarm_tui.model.verdicts import Verdict
-from swarm_tui.teeth.harvested import why_weaker
-from swarm_tui.triage.sweep_review import review_sweep
+from swarm_tui.model.commit_messages import squash_message
+from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE, PulledChange, PulledWork
+from swarm_tui.model.results import Result
+from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
+from swarm_tui.review.open import review_sweep
+from swarm_tui.review.verdicts import Verdict
+from swarm_tui.strength.signs import why_weaker
 from tests.git_project import GitProject, quiet_environment
 
 SWEEP: Final = "20261118-061200"
@@ -37,7 +37,7 @@ RESULTS: Final = {"IMPROVE_TEST": Result.BETTER, "FIX_TEST": Result.TEST_FIX, "F
 SUMS: Final = "cook_takes_the_ingredients"
 HIDING: Final = "import_a_delivery"
 
-# Each fix: the record that it is in, its place among the fixes of that record, and further records that found the same.
+# For each fix: its record, its index among the fixes of that record, and other records with the same fix.
 FIXES: Final[tuple[tuple[str, int, tuple[str, ...]], ...]] = (
     ("soon_includes_today", 0, ("soon_includes_the_last_day", "list_marks_what_spoils")),
     (SUMS, 0, ()),
@@ -48,14 +48,14 @@ FIXES: Final[tuple[tuple[str, int, tuple[str, ...]], ...]] = (
     (SUMS, 2, ()),
     (HIDING, 0, ()),
 )
-# What each fix turns green besides the tests of its agents, breaks, and builds on.
+# Effects of each fix: other tests that turn green, tests that break, and fixes it depends on.
 ALSO_GREEN: Final = {(SUMS, 0): "adding_more_adds_up"}
 BREAKS: Final = {(HIDING, 0): "tests/e2e/test_fill.py::test_add_with_a_date"}
 LEFT_OUT: Final = "adding_more_adds_up"
 
 
 class DatedProject(GitProject):
-    """A repository whose commits are made at a time that is set, so that their ids are the same every time."""
+    """A repository with fixed commit times, so that commit ids are reproducible."""
 
     now = BEGUN
 
@@ -67,7 +67,7 @@ class DatedProject(GitProject):
 
 @dataclass(frozen=True)
 class RecordedCommit:
-    """A commit of a record, with the edits since the one before it."""
+    """A commit of a record, with its edits."""
 
     kind: str
     title: str
@@ -87,11 +87,11 @@ class LarderSweep:
     now: float = BEGUN
     written: int = 0
     tips: dict[str, str] = field(default_factory=dict)
-    """The last commits of the agents' branches that are not made anew on the integrated one."""
+    """The last commits of agents' branches that are not on the integrated branch."""
     weaker: dict[str, str] = field(default_factory=dict)
 
     def work(self, names: list[str] | None = None) -> None:
-        """Let the agents of these tests, or of all, do their work."""
+        """Let the agents of these tests, or of all tests, do their work."""
         for name in self.records if names is None else names:
             self.now += 10.0
             self.append(*self._events(name))
@@ -106,13 +106,13 @@ class LarderSweep:
         ]
         done = self._commits_of(name)
         kind = done[-1].kind if done else ""
-        change = HarvestedChange(kind=kind, status="SUCCEEDED", summary=done[-1].summary if done else "")
+        change = PulledChange(kind=kind, status="SUCCEEDED", summary=done[-1].summary if done else "")
         result = Result.IMPL_FIX if kind == "FIX_IMPL" else RESULTS.get(kind, Result.CLEAN)
         tip = self._branch(name) if name == LEFT_OUT or (done and result is not Result.IMPL_FIX) else ""
         weaker = ""
         if kind == "IMPROVE_TEST":
             weaker = self.weaker[name] = why_weaker(self.repository, self.base, tip, self.tests[name].file, test)
-        report = HarvestReport(
+        report = PulledWork(
             summary=record.summary, changes=(change,) if kind else (), passing_after=True, tip=tip, weaker=weaker
         )
         if weaker:
@@ -126,7 +126,7 @@ class LarderSweep:
         ]
 
     def _branch(self, name: str) -> str:
-        """Make the commits of an agent on a branch of its own, and return the last one."""
+        """Create the commits of an agent on a separate branch. Return the last one."""
         self.project.git("switch", "--quiet", "--detach", self.base)
         for done in self._commits_of(name):
             self.project.now += 1.0
@@ -146,7 +146,7 @@ class LarderSweep:
         return found
 
     def _edited(self, done: RecordedCommit) -> dict[str, str | bytes | None]:
-        """Return the files as they are after the edits of a commit; each edit fits exactly once."""
+        """Return the files after the edits of a commit. Each edit must match exactly once."""
         texts: dict[str, str] = {}
         for step in done.edits:
             text = texts.get(step.value) or (self.project.root / step.value).read_text()
@@ -155,12 +155,12 @@ class LarderSweep:
         return dict(texts)
 
     def begin_integrating(self) -> None:
-        """Write that all work is being put together."""
+        """Write the event that integration has started."""
         self.now = ENDED
         self.append(happened.Integrating(branches=len(FIXES)))
 
     def integrate(self) -> None:
-        """Make the integrated branch as the demo's integrator does, and say so."""
+        """Create the integrated branch as the demo's integrator does, and write its events."""
         self.project.git("switch", "--quiet", "--create", self.branch)
         squashed, commits = self._squash()
         ranking = [self._fix(name, number, others) for name, number, others in FIXES]
@@ -186,7 +186,7 @@ class LarderSweep:
         self.append(happened.Integrated(branch=self.branch, tip=tip, fixes=len(FIXES)), happened.EngineEnded())
 
     def _squash(self) -> tuple[str, list[AgentCommit]]:
-        """Put all tests and docs into one commit; return it and what is in it."""
+        """Combine all test and doc changes in one commit. Return the commit and its entries."""
         branches = tuple(
             BranchInput(
                 agent=test.agent,
@@ -210,22 +210,22 @@ class LarderSweep:
         commits, _ = read_branches(self.repository, inputs)
         self.project.git("cherry-pick", "--no-commit", *(commit.commit for commit in commits))
         self.project.now += 60.0
-        return self.project.commit(squash_message(commits, SWEEP)), commits
+        return self.project.commit(squash_message(works_of(commits), SWEEP)), commits
 
     def _fix(self, name: str, number: int, others: tuple[str, ...]) -> dict[str, Any]:
-        """Put one fix on the branch; return its entry in the integrator's ranking."""
+        """Commit one fix to the branch. Return its entry in the integrator's ranking."""
         done = [commit for commit in self._commits_of(name) if commit.kind == "FIX_IMPL"]
-        made = [self.tests[known] for known in (name, *others)]
-        trailers = "\n".join([*(f"Agent: {test.agent}" for test in made), f"Sweep: {SWEEP}"])
+        authors = [self.tests[author] for author in (name, *others)]
+        trailers = "\n".join([*(f"Agent: {test.agent}" for test in authors), f"Sweep: {SWEEP}"])
         self.project.now += 60.0
         title, summary = done[number].title, done[number].summary
         commit = self.project.commit(f"[FIX_IMPL] {title}\n\n{summary}\n\n{trailers}\n", self._edited(done[number]))
-        green = [] if number else [test.test for test in made]
+        green = [] if number else [test.test for test in authors]
         if (name, number) in ALSO_GREEN:
             green.append(self.tests[ALSO_GREEN[name, number]].test)
         broken = [BREAKS[name, number]] if (name, number) in BREAKS else []
         parts = [f"turns {len(green)} test{'' if len(green) == 1 else 's'} green"]
-        parts += ["breaks 1"] if broken else [f"{len(made)} agents made it"] if others else []
+        parts += ["breaks 1"] if broken else [f"{len(authors)} agents submitted it"] if others else []
         parts += [f"builds on {done[number - 1].title!r}"] if number else []
         return {
             "commit": commit,
@@ -234,11 +234,11 @@ class LarderSweep:
             "broken": broken,
             "is_measured": True,
             "why": ", ".join(parts),
-            "branches": [test.branch for test in made],
+            "branches": [test.branch for test in authors],
         }
 
     def decide(self, verdicts: dict[int, Verdict]) -> None:
-        """Return verdicts to fixes, by their rank."""
+        """Give verdicts to fixes by rank."""
         with review_sweep(self.folder, by="ada") as review:
             for rank, verdict in verdicts.items():
                 review.set_verdict(review.fixes[rank - 1], verdict)
@@ -252,7 +252,7 @@ class LarderSweep:
         return Repository.open(self.project.root)
 
     def append(self, *events: happened.EventBase) -> None:
-        """Write events into the journal."""
+        """Append events to the journal."""
         with JournalWriter(self.folder.events, last_seq=self.written, clock=lambda: self.now) as journal:
             for event in events:
                 journal.append(event)
@@ -260,7 +260,7 @@ class LarderSweep:
 
 
 def begin_larder(root: Path) -> LarderSweep:
-    """Make the sample's repository, and a sweep of it in which every test waits for a slot."""
+    """Create the sample's repository, and a sweep with all tests queued."""
     project = DatedProject(root)
     litter = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache", ".test_output")
     shutil.copytree(DEMO / "sample", root, ignore=litter, dirs_exist_ok=True)
@@ -278,6 +278,7 @@ def begin_larder(root: Path) -> LarderSweep:
             created_at=BEGUN,
             agent_type="offline",
             slots=6,
+            verifies=True,
             mngr=MngrSettings(path=""),
         )
     )

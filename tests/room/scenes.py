@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.verdicts import Verdict
+from swarm_tui.review.verdicts import Verdict
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
@@ -28,7 +28,7 @@ NOW: Final = 1_795_000_000.0
 
 
 class Scene(NamedTuple):
-    """A view: what is pressed, on a terminal of which size."""
+    """A view: the keys to press, and the size of the terminal."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -38,13 +38,13 @@ class Scene(NamedTuple):
     is_ascii: bool = False
     tests: int = 125
     is_integrated: bool = False
-    """On a sweep of the demo's sample with real commits, in place of a simulated one."""
+    """Use a sweep of the demo's sample project with real commits instead of a simulated one."""
     config_keys: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @contextmanager
 def fixed_sweep(tests: int = 125) -> Iterator[SweepFolder]:
-    """Return a simulated sweep that is the same every time, with an engine that lives."""
+    """Return a reproducible simulated sweep with a running engine."""
     with tempfile.TemporaryDirectory(prefix="swarm-scenes-") as place:
         folder = SweepFolder(Path(place) / SWEEP)
         feed([str(folder.root), "--tests", str(tests), "--ahead", "0.62", "--seconds", "0", "--at", str(NOW)])
@@ -58,7 +58,7 @@ def fixed_sweep(tests: int = 125) -> Iterator[SweepFolder]:
 
 @contextmanager
 def integrated_sweep() -> Iterator[SweepFolder]:
-    """Return an integrated sweep of the demo's sample, some of its fixes decided, the same every time."""
+    """Return a reproducible integrated sweep of the demo's sample project, with verdicts on some fixes."""
     with tempfile.TemporaryDirectory(prefix="swarm-scenes-") as place:
         sweep = begin_larder(Path(place) / "larder")
         sweep.work()
@@ -73,7 +73,7 @@ def sweep_of(scene: Scene) -> AbstractContextManager[SweepFolder]:
 
 
 def open_store(folder: SweepFolder) -> Store:
-    """Return the store of a sweep, read to its end, with a clock that stands still."""
+    """Return the store of a sweep, completely read, with a fixed clock."""
     store = Store(folder, clock=lambda: NOW + 3.0)
     while store.read_new_events():
         pass
@@ -82,7 +82,7 @@ def open_store(folder: SweepFolder) -> Store:
 
 @asynccontextmanager
 async def room_on(folder: SweepFolder, scene: Scene) -> AsyncIterator[tuple[RoomApp, Pilot[str]]]:
-    """Return the room on a sweep, with the scene's keys pressed."""
+    """Return the room on a sweep after pressing the scene's keys."""
     app = RoomApp(
         open_store(folder), Settings(theme=scene.theme, notify="none", keys=scene.config_keys), is_ascii=scene.is_ascii
     )
@@ -102,30 +102,44 @@ async def press(pilot: Pilot[str], *keys: str) -> None:
 
 
 async def until_handled(pilot: Pilot[str]) -> None:
-    """Wait until the room has handled every key."""
+    """Wait until the room has handled all keys."""
     app = pilot.app
     assert isinstance(app, RoomApp)
     await eventually(lambda: app.key_queue.is_idle or not app.is_running, "the keys to be handled")
     await pilot.pause()
 
 
+async def resize(pilot: Pilot[str], width: int, height: int) -> None:
+    """Resize the terminal and wait for the new layout, which Textual computes later."""
+    await pilot.resize_terminal(width, height)
+    await eventually(
+        lambda: pilot.app.screen._compositor.size == (width, height), f"the screen to be laid out for {width}x{height}"
+    )
+    await pilot.pause()
+
+
 async def shows(pilot: Pilot[str], *words: str) -> str:
-    """Wait until all of these words are on the screen; return its text."""
-    await eventually(lambda: all(word in text_on_screen(pilot.app) for word in words), f"{words} on the screen")
+    """Wait until all of these words are on the screen. Return its text."""
+    await eventually(
+        lambda: all(word in text_on_screen(pilot.app) for word in words),
+        f"{words} on the screen",
+        describe=lambda: text_on_screen(pilot.app),
+    )
     return text_on_screen(pilot.app)
 
 
 async def until_computed(app: RoomApp, pilot: Pilot[str]) -> None:
-    """Wait for what the merge view computes beside the drawing."""
+    """Wait until the Fixes screen has computed its previews."""
     await eventually(
         lambda: all(worker.is_finished for worker in app.workers if worker.group.startswith("fixes")),
-        "the merge view to be computed",
+        "the Fixes screen to be computed",
     )
 
 
 def text_on_screen(app: App[Any]) -> str:
-    """Return what the terminal shows, as text."""
-    width, height = app.size
+    """Return the text of the screen."""
+    # The terminal may already have a new size while the screen still has the layout of the old one.
+    width, height = app.screen._compositor.size
     lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
     assert len(lines) <= height
     assert all(cell_len(line) <= width for line in lines)

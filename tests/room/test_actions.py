@@ -1,4 +1,4 @@
-"""The table of actions and what is made of it."""
+"""The table of actions, and what is generated from it."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import pytest
 
 from swarm_tui.room.actions import EVERYWHERE, SCOPES, SCREENS, Action, KeyMap, ScreenEntry, actions_in
 from swarm_tui.room.draw.frame import draw_footer
-from swarm_tui.room.draw.parts import text_of, width_of
+from swarm_tui.room.draw.spans import text_of, width_of
 from tests.room.keys_page import keys_page
 
 DEADLY = {"ctrl+q", "ctrl+t", "ctrl+z"}
@@ -21,17 +21,17 @@ def actions_of(entry: ScreenEntry) -> tuple[Action, ...]:
 
 
 def do_nothing() -> None:
-    """Carry out an action of a test."""
+    """Placeholder handler."""
 
 
 @pytest.mark.parametrize("entry", SCREENS, ids=lambda entry: entry.name)
-def test_a_screen_has_its_own_actions_and_those_that_work_everywhere(entry: ScreenEntry) -> None:
+def test_screen_has_own_and_common_actions(entry: ScreenEntry) -> None:
     assert entry.name == entry.load().NAME
     own, everywhere = actions_in(entry.name), actions_in(EVERYWHERE)
     assert [action.id for action in actions_of(entry)] == [action.id for action in (*own, *everywhere)]
 
 
-def test_ids_are_unique_and_no_key_is_deadly() -> None:
+def test_action_ids_are_unique_and_keys_harmless() -> None:
     every = [action for scope in SCOPES for action in actions_in(scope)]
     counts = Counter(action.id for action in every)
     assert [name for name, number in counts.items() if number > 1] == []
@@ -39,16 +39,16 @@ def test_ids_are_unique_and_no_key_is_deadly() -> None:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_within_a_screen_a_key_means_one_thing(scope: str) -> None:
+def test_key_has_one_action_per_screen(scope: str) -> None:
     counts = Counter(key for action in actions_in(scope) for key in action.keys)
     assert [key for key, number in counts.items() if number > 1] == []
 
 
-def test_every_screen_has_its_number() -> None:
+def test_every_screen_has_number_key() -> None:
     assert [entry.key for entry in SCREENS] == [str(number + 1) for number in range(len(SCREENS))]
 
 
-def test_a_screens_own_action_takes_a_key_away() -> None:
+def test_screen_action_overrides_common_key() -> None:
     own = Action("fixes.mine", ("n",), "", "", do_nothing)
     other = Action("room.other", ("n", "N"), "", "", do_nothing)
     keys = KeyMap((own, other), {})
@@ -58,7 +58,7 @@ def test_a_screens_own_action_takes_a_key_away() -> None:
     assert (keys.keys(own), keys.keys(other)) == (("n",), ("N",))
 
 
-def test_the_config_moves_keys() -> None:
+def test_config_moves_keys() -> None:
     keys = KeyMap(actions_in(EVERYWHERE), {"room.help": ("f1",)})
     moved = keys.action_for("f1")
     assert moved is not None
@@ -68,16 +68,16 @@ def test_the_config_moves_keys() -> None:
 
 
 @pytest.mark.parametrize("scope", [EVERYWHERE, *(entry.name for entry in SCREENS if entry.is_for_watch)])
-def test_in_a_watch_actions_are_about_agents_or_say_why_not(scope: str) -> None:
+def test_actions_outside_sweep_mention_agents_or_reason(scope: str) -> None:
     for action in (action.in_watch() for action in actions_in(scope)):
         is_of_sweep = re.search(r"\b(tests?|sweeps?|slots?|engine|queue)\b", action.description, re.IGNORECASE)
         assert not is_of_sweep or action.why_not(), action.description
     refused = next(action for action in actions_in("sweep") if action.id == "sweep.more_slots").in_watch()
-    assert refused.why_not() == "these agents are of no sweep"
+    assert refused.why_not() == "not available for agents outside a sweep"
 
 
 @pytest.mark.parametrize("width", range(20, 200, 7))
-def test_the_footer_shows_whole_entries_and_always_the_help(width: int) -> None:
+def test_footer_has_whole_entries_and_help(width: int) -> None:
     actions = [action._replace(why_not=lambda: "") for action in actions_of(SCREENS[0])]
     footer = draw_footer(actions, KeyMap(actions, {}), width)
     assert width_of(footer) == width
@@ -86,15 +86,15 @@ def test_the_footer_shows_whole_entries_and_always_the_help(width: int) -> None:
     assert {part.text.strip() for part in footer if part.role == "dim"} <= labels
 
 
-def test_what_is_not_possible_is_faint_in_the_footer() -> None:
+def test_unavailable_action_is_dim_in_footer() -> None:
     actions = [Action("a.b", ("x",), "act", "", do_nothing, lambda: "no"), Action("a.c", ("y",), "go", "", do_nothing)]
     roles = {part.text.strip(): part.role for part in draw_footer(actions, KeyMap(actions, {}), 60) if part.role}
     assert roles == {"x": "faint", "act": "faint", "y": "key", "go": "dim"}
 
 
-def test_the_page_of_keys_is_what_the_table_says() -> None:
+def test_page_of_keys_matches_actions() -> None:
     page = Path(__file__).parents[2] / "tutorial" / "keys.md"
     if os.environ.get("SWARM_WRITE_SCENES"):
         page.parent.mkdir(exist_ok=True)
         page.write_text(keys_page(), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == keys_page(), "SWARM_WRITE_SCENES=1 writes it anew"
+    assert page.read_text(encoding="utf-8") == keys_page(), "to regenerate, set SWARM_WRITE_SCENES=1"

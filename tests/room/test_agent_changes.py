@@ -1,4 +1,4 @@
-"""What an agent has changed, one key away: commits, what is not committed, live; and nothing of its copy is run."""
+"""An agent's commits and uncommitted changes, even while it is running. No code of its copy is run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.e2e import E2eSession
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model import events as happened
-from swarm_tui.model.harvest import HarvestReport
-from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import Result, State
-from swarm_tui.room.agent_changes import AgentChanges, ChangesReader
+from swarm_tui.model.report import PulledWork
+from swarm_tui.model.results import Result, State
+from swarm_tui.room.agent.changes import AgentChanges, ChangesReader
 from tests.git_project import GitProject, file_contents
 from tests.room.larder import begin_larder
 
@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> GitProject:
 
 @pytest.fixture
 def copy(project: GitProject, tmp_path: Path) -> GitProject:
-    """The copy of an agent that has made one commit."""
+    """Return the working copy of an agent with one commit."""
     project.git("clone", "--quiet", ".", str(tmp_path / "copy"))
     made = GitProject(tmp_path / "copy")
     made.commit("[FIX_IMPL] Say zwei", {"lib.py": "one\nzwei\nthree\n"})
@@ -47,13 +47,13 @@ def running(copy: GitProject) -> TestRecord:
     return TestRecord("t", state=State.RUNNING, launched_at=1.0, work_dir=str(copy.root))
 
 
-def test_commits_and_what_is_not_committed_are_seen_while_it_works(project: GitProject, copy: GitProject) -> None:
+def test_changes_include_commits_and_uncommitted_work(project: GitProject, copy: GitProject) -> None:
     copy.write({"lib.py": "one\nzwei\ndrei\n", "new.py": "new\n", ".test_output/log.txt": "ours\n"})
     before = file_contents(copy.root)
     changes = read(project, running(copy))
     assert changes.is_live
     assert [(row.kind, row.title, row.added, row.removed) for row in changes.rows] == [
-        ("all", "all of it", 3, 2),
+        ("all", "all changes", 3, 2),
         ("uncommitted", "not committed", 2, 1),
         ("FIX_IMPL", "Say zwei", 1, 1),
     ]
@@ -61,7 +61,7 @@ def test_commits_and_what_is_not_committed_are_seen_while_it_works(project: GitP
     assert project.git("count-objects", "-v").split("\n")[0] == "count: 5"
 
 
-def test_nothing_of_a_copy_is_run(project: GitProject, copy: GitProject, tmp_path: Path) -> None:
+def test_reading_changes_runs_no_code_of_copy(project: GitProject, copy: GitProject, tmp_path: Path) -> None:
     trace = tmp_path / "it_was_run"
     for name in (
         "filter.evil.clean",
@@ -81,27 +81,27 @@ def test_nothing_of_a_copy_is_run(project: GitProject, copy: GitProject, tmp_pat
     assert not trace.exists()
 
 
-def test_what_was_harvested_is_seen_when_the_copy_is_gone(project: GitProject, copy: GitProject) -> None:
+def test_pulled_changes_are_shown_without_copy(project: GitProject, copy: GitProject) -> None:
     project.git("fetch", "--quiet", str(copy.root), "HEAD:refs/swarm/s/t")
     tip = copy.git("rev-parse", "HEAD")
     record = TestRecord("t", state=State.DONE, launched_at=1.0, work_dir=str(copy.root / "gone"))
-    harvested = record._replace(harvest=HarvestReport(tip=tip, has_uncommitted=True))
+    harvested = record._replace(harvest=PulledWork(tip=tip, has_uncommitted=True))
     changes = read(project, harvested)
     assert [(row.kind, row.commit) for row in changes.rows] == [("FIX_IMPL", tip)]
-    assert (changes.is_live, changes.problem) == (False, "what it had not committed is not kept")
-    assert read(project, record).problem == "its agent has handed in no commit"
-    assert read(project, record._replace(host="box", state=State.RUNNING)).problem.startswith("it works on box: ")
+    assert (changes.is_live, changes.problem) == (False, "uncommitted changes were not saved")
+    assert read(project, record).problem == "the agent submitted no commit"
+    assert read(project, record._replace(host="box", state=State.RUNNING)).problem.startswith("the agent runs on box: ")
 
 
-def test_a_copy_that_cannot_be_read_says_so(project: GitProject, tmp_path: Path) -> None:
+def test_unreadable_copy_shows_reason(project: GitProject, tmp_path: Path) -> None:
     (tmp_path / "torn/.git").mkdir(parents=True)
     record = TestRecord("t", state=State.RUNNING, launched_at=1.0, work_dir=str(tmp_path / "torn"))
-    assert read(project, record).problem == "its copy is not there yet"
+    assert read(project, record).problem == "the agent's working copy does not exist yet"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["w", "5"])
-def test_one_key_shows_the_changes_and_enter_opens_a_commit(e2e: E2eSession, start: str) -> None:
+def test_d_shows_changes_and_enter_opens_commit(e2e: E2eSession, start: str) -> None:
     sweep = begin_larder(e2e.folder / "larder")
     name = "soon_includes_today"
     test = sweep.tests[name]
@@ -113,7 +113,7 @@ def test_one_key_shows_the_changes_and_enter_opens_a_commit(e2e: E2eSession, sta
         *(happened.Stopped(test=other.test, reason="x") for other in sweep.tests.values() if other is not test),
         happened.Launching(test=test.test),
         happened.Launched(test=test.test, host="localhost"),
-        happened.Harvested(test=test.test, result=Result.FAILED, harvest=HarvestReport(tip=tip, errored=True)),
+        happened.Harvested(test=test.test, result=Result.FAILED, harvest=PulledWork(tip=tip, errored=True)),
         happened.EngineEnded(),
     )
     terminal = e2e.tmux(f"cd larder && {sys.executable} -m swarm_tui", width=120, height=35)
@@ -123,7 +123,7 @@ def test_one_key_shows_the_changes_and_enter_opens_a_commit(e2e: E2eSession, sta
     terminal.send_keys("d")
     terminal.wait_for("Changes · 2 commits")
     terminal.wait_for("better test")
-    terminal.wait_for("all of it")
+    terminal.wait_for("all changes")
     terminal.send_keys("j")
     terminal.wait_for("+looked = 2")
     terminal.send_keys("j", "Enter")

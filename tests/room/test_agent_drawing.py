@@ -1,4 +1,4 @@
-"""What the agent screen draws is plain and fits, whatever agents have written."""
+"""The drawing of the Agent screen is plain text and fits, whatever agents have written."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from swarm_tui.journal import record as model
 from swarm_tui.journal.pulled_files import PulledFile
-from swarm_tui.model import state as model
-from swarm_tui.model.baseline import Baseline
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport
-from swarm_tui.model.outcome import Escalation
-from swarm_tui.model.state import Try
-from swarm_tui.model.states import State
-from swarm_tui.room.draw.agent import draw_about, draw_tabs, draw_tries_and_files
-from swarm_tui.room.draw.parts import Line, text_of, width_of
-from swarm_tui.room.draw.side import draw_side
-from swarm_tui.room.draw.streams import draw_tail_line
-from swarm_tui.room.draw.terminal_text import LINE_LIMIT, read_terminal_text
-from swarm_tui.room.draw.transcript import draw_transcript_line
+from swarm_tui.journal.record import Try
+from swarm_tui.model.report import Escalation, PulledChange, PulledWork
+from swarm_tui.model.results import Baseline, State
+from swarm_tui.room.agent.draw import draw_about, draw_tabs, draw_tries_and_files
+from swarm_tui.room.draw.spans import Line, text_of, width_of
+from swarm_tui.room.draw.transcript import LINE_LIMIT, draw_tail_line, draw_transcript_line, read_terminal_text
+from swarm_tui.room.grid.side import draw_side
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
 from swarm_tui.transcripts.layout import Density, lay_out
 from swarm_tui.transcripts.merged import MergedEntry, TailEntry
@@ -38,7 +34,7 @@ def is_harmless(line: Line) -> bool:
 
 
 def acts_not(text: str) -> bool:
-    """Whether nothing in the text could act on a terminal or break a line."""
+    """Return whether the text is free of control characters and line breaks."""
     return not any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text)
 
 
@@ -49,10 +45,10 @@ def records(draw: st.DrawFn) -> model.TestRecord:
         agent=draw(hostile),
         state=draw(st.sampled_from([state for state in State if state is not State.DONE])),
         reason=draw(hostile),
-        harvest=HarvestReport(
+        harvest=PulledWork(
             summary=draw(hostile),
             changes=(
-                HarvestedChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
+                PulledChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
             ),
             escalations=(Escalation(title=draw(hostile), detail_markdown=draw(hostile)),),
         ),
@@ -64,7 +60,7 @@ def records(draw: st.DrawFn) -> model.TestRecord:
 
 @settings(deadline=None)
 @given(records(), hostile, st.integers(20, 120))
-def test_the_head_and_the_tries_are_harmless_and_fit(record: model.TestRecord, name: str, width: int) -> None:
+def test_agent_header_and_tries_are_plain_and_fit(record: model.TestRecord, name: str, width: int) -> None:
     lines = [*draw_about(record, 3.0, width), draw_tabs({"file": name, "tries": "tries"}, "file")]
     rows = draw_tries_and_files(record, [PulledFile(name, Path("x"), 3)], frozenset({1}), width)
     assert all(is_harmless(line) for line in [*lines, *(row.line for row in rows)])
@@ -73,7 +69,7 @@ def test_the_head_and_the_tries_are_harmless_and_fit(record: model.TestRecord, n
 
 @settings(deadline=None)
 @given(hostile, hostile, st.sampled_from(Role), st.integers(40, 120))
-def test_the_merged_tail_is_harmless_and_fits(text: str, name: str, role: Role, width: int) -> None:
+def test_tail_is_plain_and_fits(text: str, name: str, role: Role, width: int) -> None:
     (entry, *_) = parse_record(step(text))
     for agents in (("a",), ("a", "b")):
         item = TailEntry(1.0, 0, 0, "a", entry._replace(role=role))
@@ -84,7 +80,7 @@ def test_the_merged_tail_is_harmless_and_fits(text: str, name: str, role: Role, 
 
 @settings(deadline=None)
 @given(hostile, hostile)
-def test_setting_off_what_was_searched_changes_no_word(text: str, found: str) -> None:
+def test_highlighting_search_keeps_text(text: str, found: str) -> None:
     for line in lay_out(parse_record(step(text)), 60, Density.WHOLE):
         drawn = draw_transcript_line(line, found)
         assert text_of(drawn) == line.prefix + line.text
@@ -93,14 +89,14 @@ def test_setting_off_what_was_searched_changes_no_word(text: str, found: str) ->
 
 @settings(deadline=None)
 @given(hostile)
-def test_a_captured_screen_keeps_colours_and_nothing_else(text: str) -> None:
+def test_captured_screen_keeps_only_colours(text: str) -> None:
     for segments in read_terminal_text(text):
         shown = "".join(segment.text for segment in segments)
         assert acts_not(shown)
         assert len(shown) <= 2 * LINE_LIMIT
 
 
-def test_colours_of_a_captured_screen_are_understood() -> None:
+def test_captured_screen_colours_are_parsed() -> None:
     (line,) = read_terminal_text("plain \x1b[1;31mred\x1b[0;48;5;4mblue\x1b[38;2;1;2;3mown\x1b[39;49mend")
     assert [segment.text for segment in line] == ["plain ", "red", "blue", "own", "end"]
     styles = [segment.style for segment in line]
@@ -115,7 +111,7 @@ def test_colours_of_a_captured_screen_are_understood() -> None:
     ]
 
 
-def test_what_many_said_is_told_with_their_number() -> None:
+def test_merged_line_shows_number_of_agents() -> None:
     item = TailEntry(1.0, 0, 0, "a", Entry(Role.RESULT, "fixture 'host' not found", 1.0, is_error=True))
     line = text_of(draw_tail_line(MergedEntry(item, tuple("abcdefg")), "test_a", 120))
     assert "7 agents" in line
@@ -123,18 +119,18 @@ def test_what_many_said_is_told_with_their_number() -> None:
     assert cell_len(line) <= 120
 
 
-def test_an_agent_whose_host_is_silent_is_stale_since_then() -> None:
+def test_agent_on_silent_host_is_stale() -> None:
     record = model.TestRecord(test="a::b", state=State.RUNNING, host="box1", stale_since=10.0)
-    assert "stale: box1 was last heard of 20 s ago" in "\n".join(map(text_of, draw_side(record, 60, 30.0)))
+    assert "stale: last report from box1 20 s ago" in "\n".join(map(text_of, draw_side(record, 60, 30.0)))
     here = model.TestRecord(test="a::b", state=State.RUNNING, stale_since=10.0)
-    assert "stale: the probe failed 20 s ago" in "\n".join(map(text_of, draw_side(here, 60, 30.0)))
+    assert "stale: the poll failed 20 s ago" in "\n".join(map(text_of, draw_side(here, 60, 30.0)))
 
 
-def test_what_the_baseline_said_stands_beside_the_test() -> None:
+def test_baseline_is_shown_in_test_panel() -> None:
     record = model.TestRecord("a.py::test_a", baseline=Baseline.CLASH)
     shown = "\n".join(map(text_of, draw_side(record, 60, 0.0)))
-    assert "baseline: fails beside other tests and passes alone" in shown
-    assert "clashes with others" in text_of(draw_about(record, 0.0, 100)[0])
+    assert "baseline: passes alone, fails with other tests" in shown
+    assert "conflicts with other tests" in text_of(draw_about(record, 0.0, 100)[0])
     green = record._replace(baseline=Baseline.GREEN)
     assert "baseline: passes at the base" in "\n".join(map(text_of, draw_side(green, 60, 0.0)))
     assert "passes" not in text_of(draw_about(green, 0.0, 100)[0])

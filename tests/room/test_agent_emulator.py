@@ -1,4 +1,4 @@
-"""What the emulator shows is, row by row, what tmux holds."""
+"""Each row of the emulator equals the row of tmux."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.adapters.environment import scrubbed_environment
-from swarm_tui.adapters.terminal import TerminalProgram
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.terminal import TerminalProgram
 from swarm_tui.room.emulator import Emulator
 from tests.waiting import PATIENCE
 
@@ -46,7 +46,7 @@ STEPS = (
 
 
 class Attached:
-    """tmux in an emulator, beside what tmux itself says it shows."""
+    """tmux in an emulator, and the screen that tmux itself reports."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
@@ -78,7 +78,7 @@ class Attached:
         return [line.rstrip() for line in self.tmux("capture-pane", "-p", "-t", "=a:").split("\n")][: ROWS - 1]
 
     def agrees(self, seconds: float = PATIENCE) -> bool:
-        """Whether the rows come to agree: what moves by itself must be met at one moment."""
+        """Return whether the rows become equal. A moving screen must be compared at one moment."""
         self.pump(0.25)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -91,7 +91,7 @@ class Attached:
 
 @pytest.fixture
 def attached() -> Iterator[Attached]:
-    folder = tempfile.mkdtemp(dir="/tmp", prefix="sw")
+    folder = tempfile.mkdtemp(prefix="sw")
     extra = {"TMUX_TMPDIR": folder, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "COLORTERM": "truecolor"}
     it = Attached(scrubbed_environment(extra))
     yield it
@@ -101,14 +101,14 @@ def attached() -> Iterator[Attached]:
 
 
 @pytest.mark.slow
-def test_every_row_agrees_with_tmux_after_each_of_many_steps(attached: Attached) -> None:
+def test_emulator_rows_match_tmux_after_each_step(attached: Attached) -> None:
     for step in STEPS:
         attached.program.send(step.encode())
         assert attached.agrees(), f"after {step!r}: {difference(attached)}"
 
 
 @pytest.mark.slow
-def test_rows_agree_after_resizing(attached: Attached) -> None:
+def test_emulator_rows_match_tmux_after_resize(attached: Attached) -> None:
     attached.program.send(b"seq 1 100\n")
     assert attached.agrees()
     for rows, columns in ((20, 60), (30, 140)):
@@ -127,7 +127,7 @@ def difference(attached: Attached) -> list[tuple[str, str]]:
 
 
 @given(st.binary(max_size=400))
-def test_no_bytes_at_all_break_it(content: bytes) -> None:
+def test_emulator_accepts_any_bytes(content: bytes) -> None:
     emulator = Emulator(5, 20)
     changed = emulator.feed(content)
     assert changed <= set(range(5))
@@ -135,7 +135,7 @@ def test_no_bytes_at_all_break_it(content: bytes) -> None:
 
 
 @given(st.lists(st.sampled_from("0123456789;?>=!$ \x1b[]()#%ABCDEFGHJKLMPSTXZabcdfghlmnrstu\x07\x9b"), max_size=60))
-def test_no_escape_sequence_breaks_it(characters: list[str]) -> None:
+def test_emulator_accepts_any_escape_sequence(characters: list[str]) -> None:
     emulator = Emulator(5, 20)
     emulator.feed(b"\x1b[" + "".join(characters).encode())
     emulator.feed(b"\x1bcok")
@@ -143,20 +143,21 @@ def test_no_escape_sequence_breaks_it(characters: list[str]) -> None:
 
 
 @pytest.mark.parametrize("final", [b"S", b"T", b"b", b"L", b"M", b"@", b"P", b"X", b"A", b"B", b"C", b"D", b"d", b"G"])
-def test_huge_counts_take_no_time(final: bytes) -> None:
+def test_emulator_limits_huge_counts(final: bytes) -> None:
     emulator = Emulator(24, 80)
     started = time.process_time()
     emulator.feed(b"x\x1b[999999999" + final)
-    assert time.process_time() - started < 1.0
+    # It takes a millisecond; one step for each of a thousand million would take minutes.
+    assert time.process_time() - started < 30
 
 
-def test_it_says_what_it_is_when_asked() -> None:
+def test_emulator_answers_device_queries() -> None:
     replies: list[bytes] = []
     Emulator(5, 20, replies.append).feed(b"\x1b[6n")
     assert replies == [b"\x1b[1;1R"]
 
 
-def test_a_program_that_ends_is_noticed_and_typing_into_it_is_no_error(tmp_path: Path) -> None:
+def test_typing_after_program_exit_is_ignored(tmp_path: Path) -> None:
     program = TerminalProgram(["sh", "-c", "read x; echo got $x"], rows=5, columns=20, environment=dict(os.environ))
     program.send(b"hello\n")
     seen = b""

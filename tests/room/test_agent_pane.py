@@ -1,4 +1,4 @@
-"""The terminal inside the room: keys as bytes, floods, pastes, the end of the program."""
+"""The terminal inside the room: keys as bytes, large output, pastes, exit of the program."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import pytest
 from textual import events
 from textual.app import App, ComposeResult
 
-from swarm_tui.adapters.terminal import TerminalProgram
+from swarm_tui.adapters.processes.terminal import TerminalProgram
+from swarm_tui.room.agent.pane import TerminalPane
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.keys import bytes_of_key
-from swarm_tui.room.widgets.terminal import TerminalPane
 from tests.waiting import eventually
 
 
 class PaneApp(App[None]):
-    """A program in a pane, and nothing else."""
+    """An app with only a pane."""
 
     def __init__(self, words: Sequence[str]) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class PaneApp(App[None]):
         return "\n".join(strip.text.rstrip() for strip in self.screen._compositor.render_strips())
 
 
-async def test_what_is_typed_and_pasted_reaches_the_program_and_its_answer_the_screen(tmp_path: Path) -> None:
+async def test_pane_sends_keys_and_pastes_and_shows_output(tmp_path: Path) -> None:
     app = PaneApp(["sh", "-c", f'read a; read b; echo "$a/$b" > {tmp_path}/heard; stty size; cat'])
     async with app.run_test(size=(60, 12)) as pilot:
         await pilot.press(*"typed", "enter")
@@ -51,8 +51,8 @@ async def test_what_is_typed_and_pasted_reaches_the_program_and_its_answer_the_s
         await eventually(lambda: app.text().count("wide") >= 2, "the echo")
 
 
-async def test_in_a_flood_the_way_out_is_still_heard() -> None:
-    app = PaneApp(["yes", "a flood of words that does not end"])
+async def test_pane_closes_during_endless_output() -> None:
+    app = PaneApp(["yes", "a flood of words without an end"])
     async with app.run_test(size=(100, 30)) as pilot:
         await eventually(lambda: "a flood of words" in app.text(), "the flood")
         await pilot.press("ctrl+backslash")
@@ -60,7 +60,7 @@ async def test_in_a_flood_the_way_out_is_still_heard() -> None:
     assert app.closed == [False]
 
 
-async def test_the_end_of_the_program_is_told() -> None:
+async def test_pane_reports_exit_of_program() -> None:
     app = PaneApp(["sh", "-c", "echo over; exit 3"])
     async with app.run_test():
         await eventually(lambda: app.closed, "the pane to close")
@@ -93,9 +93,9 @@ async def test_the_end_of_the_program_is_told() -> None:
         ("some_key_of_the_future", None, b""),
     ],
 )
-def test_keys_are_what_a_terminal_sends_for_them(key: str, character: str | None, expected: bytes) -> None:
+def test_keys_have_terminal_bytes(key: str, character: str | None, expected: bytes) -> None:
     assert bytes_of_key(key, character) == expected
 
 
-def test_cursor_keys_follow_the_mode_that_the_program_has_set() -> None:
+def test_cursor_keys_follow_application_mode() -> None:
     assert bytes_of_key("up", None, has_application_cursor=True) == b"\x1bOA"

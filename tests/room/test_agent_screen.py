@@ -1,4 +1,4 @@
-"""Screen 2 under the hands of a person: tabs, transcript, files, messages."""
+"""Screen 2 as a user operates it: tabs, transcript, files, messages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.room.screens.message import MessageScreen
-from swarm_tui.room.screens.recording import RecordingScreen
-from swarm_tui.room.screens.tail import TailScreen
+from swarm_tui.room.agent.recording import RecordingScreen
+from swarm_tui.room.dialog import RefusedScreen
+from swarm_tui.room.message import MessageScreen
+from swarm_tui.room.streams import TailScreen
 from tests.room.agent_sweeps import AgentSweep, agent_screen, make_sweep, room_on
-from tests.room.scenes import press, shows, text_on_screen
+from tests.room.scenes import press, resize, shows, text_on_screen
 from tests.transcripts.records import call, result, step
 from tests.waiting import eventually
 
@@ -26,7 +27,7 @@ def write(path: Path, *records: bytes) -> None:
         file.write(b"".join(records))
 
 
-async def test_t_brings_the_transcript_at_its_end_and_q_the_same_test_in_the_grid(sweep: AgentSweep) -> None:
+async def test_t_opens_transcript_end_and_q_returns(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), *(step(f"message {n}") for n in range(200)))
     async with room_on(sweep) as (app, pilot):
         await pilot.press("t")
@@ -38,7 +39,7 @@ async def test_t_brings_the_transcript_at_its_end_and_q_the_same_test_in_the_gri
         assert (app.room_screen.NAME, app.current_test) == ("sweep", "tests/test_a.py::test_one")
 
 
-async def test_new_records_appear_and_are_counted_while_one_reads_above(sweep: AgentSweep) -> None:
+async def test_new_records_are_counted_while_scrolled_up(sweep: AgentSweep) -> None:
     path = sweep.transcript("one")
     write(path, *(step(f"message {n}") for n in range(200)))
     async with room_on(sweep) as (app, pilot):
@@ -56,7 +57,7 @@ async def test_new_records_appear_and_are_counted_while_one_reads_above(sweep: A
         assert "following" in text
 
 
-async def test_errors_are_reached_and_marked(sweep: AgentSweep) -> None:
+async def test_e_goes_to_errors(sweep: AgentSweep) -> None:
     path = sweep.transcript("one")
     write(path, *(result("E   KeyError: 7" if n in (40, 150) else f"fine {n}") for n in range(200)))
     async with room_on(sweep) as (_, pilot):
@@ -75,7 +76,7 @@ async def test_errors_are_reached_and_marked(sweep: AgentSweep) -> None:
         assert "fine" not in text
 
 
-async def test_a_filter_shows_what_fits_and_n_leads_to_it_among_the_rest(sweep: AgentSweep) -> None:
+async def test_n_goes_to_filter_match_among_all_entries(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), *(step(f"word{n} of many") for n in range(300)))
     async with room_on(sweep) as (_, pilot):
         await pilot.press("t", "slash", *"word77")
@@ -90,7 +91,7 @@ async def test_a_filter_shows_what_fits_and_n_leads_to_it_among_the_rest(sweep: 
         await shows(pilot, "word299")
 
 
-async def test_escape_from_a_filter_leads_back_to_the_page_before(sweep: AgentSweep) -> None:
+async def test_escape_from_filter_restores_previous_page(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), *(step(f"word{n}\nof many\n") for n in range(300)))
     async with room_on(sweep) as (app, pilot):
         await pilot.press("t", "pageup", "pageup", "up", "up")
@@ -102,22 +103,22 @@ async def test_escape_from_a_filter_leads_back_to_the_page_before(sweep: AgentSw
         assert text_on_screen(app).splitlines()[4:-1] == before
 
 
-async def test_roles_are_switched_and_the_density_too(sweep: AgentSweep) -> None:
+async def test_roles_and_density_can_be_changed(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), step("Do it", "user"), step("I do\nit\nso"), call("ls"), result("a\nb\nc\nd\ne\nf"))
     async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
         text = await shows(pilot, "(+3 lines)")
         assert "Bash  ls" in text
         await pilot.press("minus")
-        assert "I do … (+2 lines)" in await shows(pilot, "one line an event")
+        assert "I do … (+2 lines)" in await shows(pilot, "one line for each event")
         await pilot.press("plus", "plus")
-        assert "(+" not in await shows(pilot, "everything whole")
+        assert "(+" not in await shows(pilot, "everything")
         await pilot.press("f", "space", "enter")
         text = await shows(pilot, "without user")
         assert "Do it" not in text
 
 
-async def test_enter_unfolds_and_folds(sweep: AgentSweep) -> None:
+async def test_enter_unfolds_and_folds_record(sweep: AgentSweep) -> None:
     write(sweep.transcript("one"), result("\n".join(f"line {n}" for n in range(12))))
     async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
@@ -128,7 +129,7 @@ async def test_enter_unfolds_and_folds(sweep: AgentSweep) -> None:
         await shows(pilot, "(+9 lines)")
 
 
-async def test_an_agent_without_a_transcript_has_its_tries_in_its_place(sweep: AgentSweep) -> None:
+async def test_agent_without_transcript_shows_tries(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
         text = await shows(pilot, "writes no transcript")
@@ -137,7 +138,7 @@ async def test_an_agent_without_a_transcript_has_its_tries_in_its_place(sweep: A
         await shows(pilot, "now I write one")
 
 
-async def test_after_its_end_the_harvested_transcript_is_shown(sweep: AgentSweep) -> None:
+async def test_finished_agent_shows_pulled_transcript(sweep: AgentSweep) -> None:
     write(sweep.pulled("three") / "transcript.jsonl", step("what was harvested"))
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
@@ -145,7 +146,7 @@ async def test_after_its_end_the_harvested_transcript_is_shown(sweep: AgentSweep
         await shows(pilot, "what was harvested")
 
 
-async def test_braces_lead_from_test_to_test(sweep: AgentSweep) -> None:
+async def test_braces_go_to_next_and_previous_test(sweep: AgentSweep) -> None:
     for name in ("one", "two", "three"):
         write(sweep.transcript(name), step(f"I am {name}"))
     async with room_on(sweep) as (app, pilot):
@@ -154,7 +155,7 @@ async def test_braces_lead_from_test_to_test(sweep: AgentSweep) -> None:
         await pilot.press("right_curly_bracket")
         await shows(pilot, "I am three")
         await pilot.press("right_curly_bracket", "right_curly_bracket")
-        await shows(pilot, "no further test that way")
+        await shows(pilot, "this is the last test")
         await shows(pilot, "I am two")
         await pilot.press("q")
         assert app.shown_order()[-1] == app.current_test == "tests/test_a.py::test_two"
@@ -162,17 +163,17 @@ async def test_braces_lead_from_test_to_test(sweep: AgentSweep) -> None:
         await shows(pilot, "I am two")
 
 
-async def test_the_screen_of_an_ended_agent_is_the_one_that_was_kept(sweep: AgentSweep) -> None:
+async def test_finished_agent_shows_saved_screen(sweep: AgentSweep) -> None:
     (sweep.pulled("three") / "screen.txt").write_text("\x1b[31mits last\x1b[0m words\x1b]0;evil\x07\n")
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
         await pilot.press("2", "tab")
         text = await shows(pilot, "its last words")
-        assert "as it was at its end" in text
+        assert "when the agent finished" in text
         assert "evil" not in text
 
 
-async def test_a_tmux_server_that_is_gone_is_told_once(sweep: AgentSweep) -> None:
+async def test_missing_tmux_server_is_reported_once(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         await pilot.press("2", "tab")
         await shows(pilot, "is gone")
@@ -181,11 +182,11 @@ async def test_a_tmux_server_that_is_gone_is_told_once(sweep: AgentSweep) -> Non
             await eventually(
                 lambda: all(worker.is_finished for worker in app.workers if worker.group == "peek"), "the capture"
             )
-        told = [line for line in app.store.room_log if "cannot be looked at" in line.text]
+        told = [line for line in app.store.room_log if "cannot capture the screen" in line.text]
         assert len(told) == 1
 
 
-async def test_tries_and_files_are_opened_and_left_again(sweep: AgentSweep) -> None:
+async def test_tries_and_files_open_and_close(sweep: AgentSweep) -> None:
     (sweep.pulled("three") / "test_output").mkdir()
     (sweep.pulled("three") / "test_output" / "notes.txt").write_text("first line\n[red]second[/red]\n")
     async with room_on(sweep) as (app, pilot):
@@ -200,7 +201,7 @@ async def test_tries_and_files_are_opened_and_left_again(sweep: AgentSweep) -> N
         await shows(pilot, "test_output/notes.txt")
 
 
-async def test_a_recording_is_played_paused_sped_up_and_sought(sweep: AgentSweep) -> None:
+async def test_recording_plays_pauses_changes_speed_and_seeks(sweep: AgentSweep) -> None:
     events = [[n * 1.0, "o", f"\x1b[32msecond {n}\x1b[0m\r\n"] for n in range(60)]
     lines = [json.dumps(line) for line in ({"version": 2, "width": 60, "height": 15}, *events)]
     (sweep.pulled("three") / "demo.cast").write_text("\n".join(lines))
@@ -223,12 +224,12 @@ async def test_a_recording_is_played_paused_sped_up_and_sought(sweep: AgentSweep
         agent_screen(app)
 
 
-async def test_a_recording_of_another_version_is_told_of(sweep: AgentSweep) -> None:
+async def test_recording_of_unknown_version_is_reported(sweep: AgentSweep) -> None:
     (sweep.pulled("three") / "old.cast").write_text('{"version": 1, "width": 80, "height": 24, "stdout": []}\n')
     async with room_on(sweep) as (app, pilot):
         app.current_test = "tests/test_a.py::test_three"
         await pilot.press("2", "shift+tab", "shift+tab", "end", "enter")
-        await shows(pilot, "a recording of version 1: versions 2 and 3 are played")
+        await shows(pilot, "unsupported version of old.cast: 1 (use asciicast version 2 or 3)")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ async def test_a_recording_of_another_version_is_told_of(sweep: AgentSweep) -> N
     ],
     ids=["binary", "not JSON", "an endless line", "escape sequences", "empty records"],
 )
-async def test_the_room_goes_on_whatever_an_agent_writes(sweep: AgentSweep, content: bytes) -> None:
+async def test_room_survives_malformed_agent_files(sweep: AgentSweep, content: bytes) -> None:
     write(sweep.transcript("one"), content, b"\n", step("still there"))
     async with room_on(sweep) as (_, pilot):
         await pilot.press("t")
@@ -252,28 +253,35 @@ async def test_the_room_goes_on_whatever_an_agent_writes(sweep: AgentSweep, cont
         await shows(pilot, "still there")
 
 
-async def test_a_message_to_one_agent_is_sent_by_one_enter_below_its_question(sweep: AgentSweep) -> None:
+async def test_refused_message_stays_in_box_with_reason(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_two")
         await pilot.press("m")
         text = await shows(pilot, "Message to 1 agent")
         assert "Which one is right?" in text
         await pilot.press(*"first", "ctrl+j", *"second", "enter")
-        await shows(pilot, "not sent: ")
+        await shows(pilot, "not sent: ", "first", "second")
+        await pilot.press(*"qx3", "space")
+        await shows(pilot, "secondqx3", "Message to 1 agent")
+        assert isinstance(app.screen, MessageScreen)
         assert any("message not sent" in line.text for line in app.store.room_log)
 
 
-async def test_several_receivers_are_asked_about_and_enter_is_no_answer(sweep: AgentSweep) -> None:
+async def test_several_receivers_are_confirmed_by_ctrl_s(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         await pilot.press("asterisk", "m", *"first", "ctrl+j", *"second", "enter")
         await shows(pilot, "Send 2 lines, 12 characters, to 2 agents?")
         await pilot.press("enter", "enter")
         assert isinstance(app.screen, MessageScreen)
-        await pilot.press("n", "escape")
+        await pilot.press("y")
+        await shows(pilot, "secondy", "Enter continue")
+        await pilot.press("enter", "escape")
+        await shows(pilot, "secondy", "Enter continue")
+        await pilot.press("escape")
         await shows(pilot, "nothing was sent")
 
 
-async def test_what_was_written_and_not_sent_is_there_the_next_time(sweep: AgentSweep) -> None:
+async def test_unsent_message_is_kept_for_next_time(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_two")
         await pilot.press("m", *"half", "escape")
@@ -283,36 +291,37 @@ async def test_what_was_written_and_not_sent_is_there_the_next_time(sweep: Agent
         assert isinstance(app.screen, MessageScreen)
 
 
-async def test_the_composer_opens_where_nobody_hears_it_so_that_no_letter_is_a_command(sweep: AgentSweep) -> None:
+async def test_message_without_receiver_is_refused_in_dialog(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_three")
         await pilot.press("m", *"stop it", "space", "enter")
-        await shows(pilot, "not sent: this test has no agent that is at work or waits", "stop it")
+        await shows(pilot, "Not available", "this test has no running or waiting agent")
         assert not app.marks.tests
+        assert not app.drafts
         await pilot.press("escape")
-        await shows(pilot, "nothing was sent")
+        assert not isinstance(app.screen, RefusedScreen)
 
 
 @pytest.mark.parametrize("size", [(40, 10), (80, 24), (30, 6)])
-async def test_the_composer_follows_the_size_of_the_terminal(sweep: AgentSweep, size: tuple[int, int]) -> None:
+async def test_message_box_resizes_with_terminal(sweep: AgentSweep, size: tuple[int, int]) -> None:
     async with room_on(sweep, (120, 36)) as (app, pilot):
         app.show_test("tests/test_a.py::test_two")
         await pilot.press("m", *"hello")
-        await pilot.resize_terminal(*size)
+        await resize(pilot, *size)
         await shows(pilot, "hello", "Enter")
 
 
-async def test_a_message_without_an_engine_and_without_mngr_says_what_is_wrong(sweep: AgentSweep) -> None:
+async def test_message_without_engine_and_mngr_reports_error(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         await pilot.press("asterisk", "m")
         text = await shows(pilot, "Message to 2 agents")
-        assert "1 of those marked have no agent that could hear it" in text
-        await pilot.press(*"go on", "enter", "y")
+        assert "1 of the marked ones have no running agent" in text
+        await pilot.press(*"continue", "enter", "ctrl+s")
         await shows(pilot, "sent to 0 of 2")
         assert sum("message not sent" in line.text for line in app.store.room_log) == 2
 
 
-async def test_what_is_not_possible_says_why(sweep: AgentSweep) -> None:
+async def test_unavailable_action_shows_reason(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         app.show_test("tests/test_a.py::test_three")
         await pilot.press("a")
@@ -322,16 +331,16 @@ async def test_what_is_not_possible_says_why(sweep: AgentSweep) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 6)])
-async def test_every_size_of_terminal_is_borne(sweep: AgentSweep, size: tuple[int, int]) -> None:
+async def test_agent_screen_draws_at_every_size(sweep: AgentSweep, size: tuple[int, int]) -> None:
     write(sweep.transcript("one"), *(step("words " * 30) + result("x\n" * 30) for _ in range(30)))
     async with room_on(sweep, size) as (app, pilot):
         await pilot.press("t", "pageup", "tab", "tab", "tab", "tab")
-        await pilot.resize_terminal(100, 30)
+        await resize(pilot, 100, 30)
         await shows(pilot, "words words")
         agent_screen(app)
 
 
-async def test_the_merged_tail_folds_what_many_say_and_leads_to_each(sweep: AgentSweep) -> None:
+async def test_tail_merges_identical_lines(sweep: AgentSweep) -> None:
     for name in ("one", "two", "three"):
         write(sweep.transcript(name), step("fixture 'host' not found"), step(f"only {name} says this"))
     async with room_on(sweep) as (_, pilot):
@@ -346,7 +355,7 @@ async def test_the_merged_tail_folds_what_many_say_and_leads_to_each(sweep: Agen
         await shows(pilot, "3 match /only")
 
 
-async def test_the_merged_tail_of_marked_agents_shows_only_those(sweep: AgentSweep) -> None:
+async def test_tail_of_marked_agents_shows_only_them(sweep: AgentSweep) -> None:
     for name in ("one", "two", "three"):
         write(sweep.transcript(name), step(f"I am {name}"))
     async with room_on(sweep) as (app, pilot):
@@ -357,10 +366,10 @@ async def test_the_merged_tail_of_marked_agents_shows_only_those(sweep: AgentSwe
         assert "I am one" not in text
 
 
-async def test_the_merged_tail_says_why_it_is_empty_and_finds_a_transcript_that_comes_later(sweep: AgentSweep) -> None:
+async def test_empty_tail_shows_reason_and_finds_later_transcript(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (_, pilot):
         await pilot.press("7")
-        await shows(pilot, "no agent here has written a transcript yet")
+        await shows(pilot, "no transcripts yet")
         write(sweep.transcript("two"), step("I am late"))
         await shows(pilot, "I am late")
         await pilot.press("slash", *"punctual", "enter")
@@ -369,7 +378,7 @@ async def test_the_merged_tail_says_why_it_is_empty_and_finds_a_transcript_that_
         await shows(pilot, "no line with an error")
 
 
-async def test_the_cursor_of_the_merged_tail_stays_with_its_line_when_another_agent_begins(sweep: AgentSweep) -> None:
+async def test_tail_cursor_stays_on_line_when_agent_starts(sweep: AgentSweep) -> None:
     write(sweep.transcript("two"), step("one line", at="2026-11-18T07:00:00Z"), step("last", at="2026-11-18T07:00:01Z"))
     async with room_on(sweep) as (app, pilot):
         await pilot.press("7")

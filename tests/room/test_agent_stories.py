@@ -1,4 +1,4 @@
-"""A person in the room, in a real terminal, with real agents of a real mngr on a real tmux server."""
+"""User stories in a real terminal, with real agents of a real mngr on a real tmux server."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.journal.folder import SweepFolder
-from tests.conftest import IsolatedMngr
-from tests.engine.endings import make_endings
-from tests.engine.sweeping import Program, kill_engine, offline
+from tests.isolation import IsolatedMngr
 from tests.room.agent_sweeps import make_sweep
+from tests.sweep.endings import make_endings
+from tests.sweep.sweeping import Program, kill_engine, offline
 from tests.terminal import ProgramTerminal, Screen
 from tests.waiting import PATIENCE, until
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 class Person:
-    """Somebody at a terminal in which tmux runs, and in it the room."""
+    """A user's terminal with tmux, and the room inside it."""
 
     def __init__(self, environment: dict[str, str], folder: str, words: list[str], cwd: Path) -> None:
         self.environment = environment | {"TMUX_TMPDIR": folder, "TERM": "xterm-256color"}
@@ -35,9 +35,9 @@ class Person:
         command = " ".join(words) + "; echo the room is left; cat"
         size = ["-x", "110", "-y", "32"]
         self.tmux("-f", "/dev/null", "new-session", "-d", "-s", "person", "-c", str(cwd), *size, command)
-        # A test types faster than any person: tmux must not take that for a paste, in which no key means anything.
+        # A test types faster than a user. tmux must not treat the keys as a paste.
         self.tmux("set-option", "-g", "assume-paste-time", "0")
-        # Keys of the server act in a client only, so there is one: the terminal of the person.
+        # Keys of the tmux server work only in a client, so start one: the user's terminal.
         attach = ["tmux", "attach-session", "-t", "=person"]
         self.terminal = ProgramTerminal(attach, rows=33, columns=110, environment=self.environment).open()
 
@@ -59,7 +59,7 @@ class Person:
 
 
 class Agents:
-    """The agents of a small sweep, as mngr and tmux know them."""
+    """The agents of a small sweep, as mngr and tmux report them."""
 
     def __init__(self, mngr: IsolatedMngr) -> None:
         self.mngr = mngr
@@ -81,7 +81,7 @@ class Agents:
         )
 
     def ensure_alive(self) -> None:
-        # For a session that is not there tmux prints the format without its values.
+        # For a missing session tmux prints the format without values.
         stopped = [name for name in self.names if self.size(name) == "x"]
         if stopped:
             asyncio.run(self.mngr.adapter.start([f"swarm-x-{name}" for name in stopped]))
@@ -106,7 +106,7 @@ class Agents:
         return bool(self.tmux("list-clients", "-t", f"=mngr-swarm-x-{name}"))
 
     def ids(self) -> dict[str, str]:
-        """Return mngr's ids of the agents by their short names."""
+        """Return mngr's ids of the agents by short name."""
         listing = asyncio.run(self.mngr.adapter.list_agents())
         return {agent.name.removeprefix("swarm-x-"): agent.id for agent in listing.agents}
 
@@ -131,10 +131,10 @@ def room_words(sweep: SweepFolder) -> list[str]:
     return [sys.executable, "-m", "swarm_tui", "open", str(sweep.root)]
 
 
-@pytest.fixture(params=["another server", "the same server"])
+@pytest.fixture(params=["another tmux server", "the agent's tmux server"])
 def person(request: pytest.FixtureRequest, agents: Agents, sweep: SweepFolder) -> Iterator[Person]:
-    is_private = request.param == "another server"
-    folder = tempfile.mkdtemp(dir="/tmp", prefix="sw") if is_private else agents.mngr.environment["TMUX_TMPDIR"]
+    is_private = request.param == "another tmux server"
+    folder = tempfile.mkdtemp(prefix="sw") if is_private else agents.mngr.environment["TMUX_TMPDIR"]
     at_terminal = Person(agents.mngr.environment, folder, room_words(sweep), sweep.root)
     at_terminal.sees("Tests 2")
     yield at_terminal
@@ -148,31 +148,31 @@ def to_second_test(person: Person) -> None:
 
 
 def grid_of(screen: Screen) -> list[str]:
-    """Return what the left panel shows while the right one shows the second test, without times, which run on."""
-    lines = screen.lines[:-1]  # the last one is tmux's own
+    """Return the left panel while the right one shows the second test. Times are removed, because they change."""
+    lines = screen.lines[:-1]  # the last line belongs to tmux
     if not any("test_two" in line[66:] for line in lines):
         return []
     return [re.sub(r"\s+(\d+[dhms]\w*(\s+|$))?", " ", line[:66]) for line in lines[2:-1]]
 
 
-def test_attach_type_detach_and_the_room_is_at_the_same_test(person: Person, agents: Agents) -> None:
+def test_detach_returns_to_same_test(person: Person, agents: Agents) -> None:
     to_second_test(person)
     size = agents.size("two")
     before = grid_of(person.terminal.wait_until(lambda screen: bool(grid_of(screen)), "the second test"))
     person.types("a")
-    person.sees("C-b C-b d  brings you back")
+    person.sees("press C-b C-b d to return to the room")
     person.sees("C-b C-b d: back to the room  [mngr-swarm-x-two]")
-    person.types("a word from a person\r")
-    until(lambda: "heard: a word from a person" in agents.screen("two"), "the agent's answer")
-    # The person's own tmux takes the first prefix.
+    person.types("a word from the user\r")
+    until(lambda: "heard: a word from the user" in agents.screen("two"), "the agent's answer")
+    # The user's own tmux handles the first prefix.
     person.types("\x02\x02d")
-    person.sees("back from swarm-x-two: it works on")
+    person.sees("back from swarm-x-two: it is running")
     person.terminal.wait_until(lambda screen: grid_of(screen) == before, "the grid as it was")
     assert (agents.size("two"), agents.keys("two")) == (size, "")
     assert person.tmux("show-options", "-v", "-t", "=person:", "key-table").strip() == ""
 
 
-def test_the_deadly_keys_while_attached_destroy_and_stop_nothing(person: Person, agents: Agents) -> None:
+def test_dangerous_mngr_keys_are_disabled_while_attached(person: Person, agents: Agents) -> None:
     to_second_test(person)
     person.types("a")
     person.sees("[mngr-swarm-x-two]")
@@ -180,19 +180,20 @@ def test_the_deadly_keys_while_attached_destroy_and_stop_nothing(person: Person,
     person.types("alive\r")
     until(lambda: "alive" in agents.screen("two"), "the agent to live on")
     person.types("\x02\x02d")
-    person.sees("back from swarm-x-two: it works on")
+    person.sees("back from swarm-x-two: it is running")
     assert agents.state("two") == "WAITING"
 
 
-def test_the_pane_in_place_takes_keys_and_gives_everything_back(person: Person, agents: Agents) -> None:
+def test_pane_takes_keys_and_restores_window(person: Person, agents: Agents) -> None:
     size = agents.size("one")
-    person.types("i")
-    person.sees("all keys go to the agent")
+    person.types("itypeahead\r")
+    person.sees("all keys are sent to the agent")
+    person.sees("heard: typeahead")
     until(lambda: agents.is_attached("one"), "a client at the agent's session")
     person.types("typed in place\r")
     person.sees("heard: typed in place")
     person.types("\x11q\r")
-    person.sees("all keys go to the agent")
+    person.sees("all keys are sent to the agent")
     person.types("\x1c")
     person.sees("back from swarm-x-one")
     until(lambda: not agents.is_attached("one"), "the client to leave")
@@ -201,7 +202,7 @@ def test_the_pane_in_place_takes_keys_and_gives_everything_back(person: Person, 
     assert agents.state("one") == "WAITING"
 
 
-def test_the_live_screen_is_seen_without_attaching_or_resizing(person: Person, agents: Agents) -> None:
+def test_live_screen_does_not_attach_or_resize(person: Person, agents: Agents) -> None:
     size = agents.size("one")
     agents.tmux("send-keys", "-t", "=mngr-swarm-x-one:agent", "something new to see", "Enter")
     person.types("2")
@@ -212,7 +213,7 @@ def test_the_live_screen_is_seen_without_attaching_or_resizing(person: Person, a
     assert agents.size("one") == size
 
 
-def test_a_message_reaches_the_agent_and_never_one_that_is_stopped(person: Person, agents: Agents) -> None:
+def test_message_is_not_sent_to_stopped_agent(person: Person, agents: Agents) -> None:
     to_second_test(person)
     person.types("m")
     person.sees("Message to 1 agent")
@@ -222,12 +223,12 @@ def test_a_message_reaches_the_agent_and_never_one_that_is_stopped(person: Perso
     asyncio.run(agents.mngr.adapter.stop(["swarm-x-two"]))
     person.types("m")
     person.sees("Message to 1 agent")
-    person.types("anybody there\r")
-    person.sees("not sent: its agent is stopped")
+    person.types("are you there\r")
+    person.sees("not sent: the agent is stopped")
     assert agents.state("two") == "STOPPED"
 
 
-def test_a_stopped_agent_is_started_only_when_asked_for(person: Person, agents: Agents) -> None:
+def test_stopped_agent_starts_only_after_confirmation(person: Person, agents: Agents) -> None:
     asyncio.run(agents.mngr.adapter.stop(["swarm-x-two"]))
     to_second_test(person)
     person.types("a")
@@ -239,12 +240,12 @@ def test_a_stopped_agent_is_started_only_when_asked_for(person: Person, agents: 
     person.types("a")
     person.sees("its command runs again, from the beginning")
     person.types("y")
-    person.sees("[mngr-swarm-x-two]", 60)
+    person.sees("[mngr-swarm-x-two]")
     person.types("\x02\x02d")
-    person.sees("back from swarm-x-two: it works on")
+    person.sees("back from swarm-x-two: it is running")
 
 
-def test_an_agent_that_is_killed_while_somebody_is_attached_leads_back(person: Person, agents: Agents) -> None:
+def test_killed_agent_returns_to_room(person: Person, agents: Agents) -> None:
     to_second_test(person)
     person.types("a")
     person.sees("[mngr-swarm-x-two]")
@@ -252,28 +253,26 @@ def test_an_agent_that_is_killed_while_somebody_is_attached_leads_back(person: P
     person.sees("back from swarm-x-two: it is stopped")
 
 
-def test_outside_of_tmux_one_prefix_leads_back_and_a_resize_meanwhile_is_taken_in(
-    agents: Agents, sweep: SweepFolder
-) -> None:
+def test_attach_outside_tmux_handles_resize(agents: Agents, sweep: SweepFolder) -> None:
     with ProgramTerminal(room_words(sweep), environment=agents.mngr.environment) as terminal:
         terminal.wait_until(lambda screen: screen.has_list("Tests 2"))
         terminal.press("a")
-        terminal.wait_for("C-b d  brings you back")
-        # A tmux client that is detached before it has drawn takes its server for dead: a person sees it first.
+        terminal.wait_for("press C-b d to return to the room")
+        # A tmux client that is detached before it has drawn assumes that its server is dead. A user would see it first.
         terminal.wait_for("[mngr-swarm-x-one]")
         terminal.resize(80, 24)
         until(lambda: agents.size("one") == "80x23", "the agent's window at the new size")
         terminal.press("C-b", "d")
-        screen = terminal.wait_for("back from swarm-x-one: it works on")
+        screen = terminal.wait_for("back from swarm-x-one: it is running")
         assert screen.has_list("Tests 2")
         terminal.press("q")
         assert terminal.wait_for_end() == 0
 
 
-def test_nothing_of_mngr_answers_and_the_room_goes_on(agents: Agents, tmp_path: Path) -> None:
+def test_room_survives_missing_mngr(agents: Agents, tmp_path: Path) -> None:
     settings = agents.mngr.settings.model_copy(update={"path": "/nowhere/mngr"})
     folder = make_sweep(tmp_path, ("one", "two"), settings).folder
-    place = tempfile.mkdtemp(dir="/tmp", prefix="sw")
+    place = tempfile.mkdtemp(prefix="sw")
     person = Person(agents.mngr.environment, place, room_words(folder), folder.root)
     try:
         person.sees("Tests 2")
@@ -286,35 +285,35 @@ def test_nothing_of_mngr_answers_and_the_room_goes_on(agents: Agents, tmp_path: 
     assert json.loads((folder.spec).read_text())["mngr"]["path"] == "/nowhere/mngr"
 
 
-def test_a_waiting_agent_that_is_answered_goes_on_and_finishes(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
+def test_answered_agent_continues_and_finishes(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
     project = make_endings(tmp_path / "project", ["test_asks"])
     program = Program(project.root, {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path})
     program.start(
         "run", "--headless", *offline("records", "--speed", "20", "--integrator", "none"), "--", "-k", "test_asks"
     )
     runs = project.root / ".swarm" / "runs"
-    until(lambda: runs.is_dir() and any(runs.glob("*/events.jsonl")), "the sweep", 60)
+    until(lambda: runs.is_dir() and any(runs.glob("*/events.jsonl")), "the sweep")
     folder = program.newest()
-    place = tempfile.mkdtemp(dir="/tmp", prefix="sw")
+    place = tempfile.mkdtemp(prefix="sw")
     person = Person(isolated_mngr.environment, place, room_words(folder), folder.root)
     try:
-        person.sees("? waiting", 120)
+        person.sees("? waiting")
         person.types("m")
         person.sees("Which of the two?")
         person.types("The second.\r")
-        person.sees("on its way")
-        person.sees("✓ clean", 120)
+        person.sees("sending")
+        person.sees("✓ clean")
         person.types("t")
         person.sees("The second.")
         person.types("q")
-        until(lambda: program.opened().state.ended_why == "finished", "the end of the sweep", 120)
+        until(lambda: program.opened().state.ended_why == "finished", "the end of the sweep")
     finally:
         person.leaves(is_private=True)
         kill_engine(folder)
         program.call("clean", "--yes", "--folder")
 
 
-def test_beside_the_grid_the_screen_of_the_agent_under_the_cursor_is_glimpsed(person: Person, agents: Agents) -> None:
+def test_side_panel_shows_agent_screen(person: Person, agents: Agents) -> None:
     agents.tmux("send-keys", "-t", "=mngr-swarm-x-one:agent", "a word for the side", "Enter")
     person.sees("its screen")
     person.sees("heard: a word for the side")

@@ -1,4 +1,4 @@
-"""The keymap of the room, pressed."""
+"""The keys of the room."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,14 +7,13 @@ import pytest
 
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model import events as happened
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.states import State
+from swarm_tui.model.results import State
 from swarm_tui.room.app import RoomApp
-from swarm_tui.room.draw.arrange import Zoom
-from swarm_tui.room.screens.sweep import SweepScreen
-from tests.room.scenes import Scene, fixed_sweep, press, room_on, shows, text_on_screen
+from swarm_tui.room.grid.draw_layout import Zoom
+from swarm_tui.room.grid.screen import GridScreen
+from tests.room.scenes import Scene, fixed_sweep, press, resize, room_on, shows, text_on_screen
 from tests.waiting import eventually
 
 WIDE = Scene("wide", (), 120, 36)
@@ -26,9 +25,9 @@ def folder() -> Iterator[SweepFolder]:
         yield sweep
 
 
-def home(app: RoomApp) -> SweepScreen:
+def home(app: RoomApp) -> GridScreen:
     screen = app.room_screen
-    assert isinstance(screen, SweepScreen)
+    assert isinstance(screen, GridScreen)
     return screen
 
 
@@ -41,7 +40,7 @@ def zoom_of(app: RoomApp) -> Zoom:
     return app.choice.zoom
 
 
-async def test_moving_keeps_to_tests(folder: SweepFolder) -> None:
+async def test_cursor_moves_only_to_tests(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         grid = home(app).grid
         order = grid.order()
@@ -59,7 +58,7 @@ async def test_moving_keeps_to_tests(folder: SweepFolder) -> None:
         assert grid.test == order[0]
 
 
-async def test_the_cursor_stays_on_its_test_through_all_zooms(folder: SweepFolder) -> None:
+async def test_cursor_stays_on_test_in_all_zooms(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "j", "l", "l")
         test = home(app).grid.test
@@ -69,7 +68,7 @@ async def test_the_cursor_stays_on_its_test_through_all_zooms(folder: SweepFolde
             assert home(app).grid.test == test
 
 
-async def test_w_leads_to_who_waits_then_to_who_is_blocked_then_to_the_others(folder: SweepFolder) -> None:
+async def test_w_visits_waiting_then_blocked_then_others(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         grid, records = home(app).grid, app.store.state.records
         needing = app.store.insights.tests_needing_person()
@@ -91,7 +90,7 @@ async def test_w_leads_to_who_waits_then_to_who_is_blocked_then_to_the_others(fo
         assert grid.test == walked[0]
 
 
-async def test_w_leads_first_to_one_that_begins_to_wait_meanwhile(folder: SweepFolder) -> None:
+async def test_w_visits_newly_waiting_test_first(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         waiting = app.store.state.counts["waiting"]
         for _ in range(waiting + 1):
@@ -104,10 +103,10 @@ async def test_w_leads_first_to_one_that_begins_to_wait_meanwhile(folder: SweepF
         await eventually(lambda: app.store.state.counts["waiting"] > waiting, "one more that waits")
         await press(pilot, "w")
         assert home(app).grid.test == asking
-        assert "waits for your answer: m writes it" in text_on_screen(app)
+        assert "waits for your answer: press m" in text_on_screen(app)
 
 
-async def test_a_filter_narrows_and_escape_returns_to_the_place(folder: SweepFolder) -> None:
+async def test_filter_narrows_and_escape_restores_position(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "j", "j", "l")
         test = home(app).grid.test
@@ -119,7 +118,7 @@ async def test_a_filter_narrows_and_escape_returns_to_the_place(folder: SweepFol
         assert len(home(app).grid.order()) == 125
 
 
-async def test_a_kept_filter_is_cleared_by_escape_before_the_room_is_left(folder: SweepFolder) -> None:
+async def test_escape_clears_kept_filter(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "slash", *"!config", "enter")
         assert not any("config" in test for test in home(app).grid.order())
@@ -128,7 +127,7 @@ async def test_a_kept_filter_is_cleared_by_escape_before_the_room_is_left(folder
         assert len(home(app).grid.order()) == 125
 
 
-async def test_marks_can_be_made_undone_and_redone(folder: SweepFolder) -> None:
+async def test_marks_can_be_undone_and_redone(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         order = home(app).grid.order()
         await press(pilot, "space", "space")
@@ -143,7 +142,7 @@ async def test_marks_can_be_made_undone_and_redone(folder: SweepFolder) -> None:
         assert not app.marks.tests
 
 
-async def test_states_filter_by_exclamation_mark(folder: SweepFolder) -> None:
+async def test_exclamation_mark_filters_failed_tests(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "exclamation_mark")
         assert {app.store.state.records[test].mark for test in home(app).grid.order()} <= {"failed", "unresolved"}
@@ -151,14 +150,14 @@ async def test_states_filter_by_exclamation_mark(folder: SweepFolder) -> None:
         assert len(home(app).grid.order()) == 125
 
 
-async def test_grouping_by_state(folder: SweepFolder) -> None:
+async def test_b_groups_by_state(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "b", "t")
         assert app.choice.group == "state"
         assert "waiting" in text_on_screen(app)
 
 
-async def test_screens_and_the_way_back(folder: SweepFolder) -> None:
+async def test_digits_open_screens_and_q_returns(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         for key, name in (("4", "patterns"), ("5", "inbox"), ("6", "log")):
             await press(pilot, key)
@@ -170,24 +169,24 @@ async def test_screens_and_the_way_back(folder: SweepFolder) -> None:
         assert name_of(app) == "sweep"
 
 
-async def test_q_at_home_leaves_and_says_that_the_agents_go_on(folder: SweepFolder) -> None:
+async def test_q_at_home_leaves_with_message(folder: SweepFolder) -> None:
     folder.write_spec(folder.read_spec().model_copy(update={"agent_type": "claude"}))
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "q")
         assert not app.is_running
-        assert "the agents go on" in (app.return_value or "")
+        assert "The agents keep running" in (app.return_value or "")
 
 
-async def test_ctrl_q_and_ctrl_c_leave_nothing(folder: SweepFolder) -> None:
+async def test_ctrl_q_and_ctrl_c_do_not_leave(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "ctrl+q")
         assert app.is_running
-        assert "q leaves the room" in text_on_screen(app)
+        assert "Press q to leave the room" in text_on_screen(app)
         await press(pilot, "ctrl+c")
         assert app.is_running
 
 
-async def test_stop_shows_what_and_how_many_and_only_y_does_it(folder: SweepFolder) -> None:
+async def test_stop_needs_confirmation_by_y(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         requests = RequestFollower(folder)
         running = [record.test for record in app.store.state.tests() if record.mark == "running"][:2]
@@ -204,7 +203,7 @@ async def test_stop_shows_what_and_how_many_and_only_y_does_it(folder: SweepFold
         assert app.store.pending_for(running[0]) is RequestKind.STOP
 
 
-async def test_slots_are_asked_for_at_once_and_true_when_answered(folder: SweepFolder) -> None:
+async def test_slots_are_pending_until_engine_answers(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "greater_than_sign", "greater_than_sign")
         assert "/24→26" in text_on_screen(app)
@@ -218,25 +217,25 @@ async def test_slots_are_asked_for_at_once_and_true_when_answered(folder: SweepF
         assert RequestFollower(folder).read()[0][-1].slots == 9
 
 
-async def test_an_action_that_is_not_possible_says_why(folder: SweepFolder) -> None:
+async def test_unavailable_action_shows_reason(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "R")
-        assert "its engine lives" in text_on_screen(app)
+        assert "its engine is running" in text_on_screen(app)
         await press(pilot, "z")
-        assert "nothing was marked" in text_on_screen(app)
+        assert "nothing to undo" in text_on_screen(app)
 
 
-async def test_help_lists_the_keys_and_does_what_is_chosen(folder: SweepFolder) -> None:
+async def test_help_lists_keys_and_runs_chosen_action(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "question_mark")
         assert "sweep.wanted" in text_on_screen(app)
-        await press(pilot, *"larger")
+        await press(pilot, *"chips")
         assert "sweep.wanted" not in text_on_screen(app)
         await press(pilot, "enter")
         assert zoom_of(app) is Zoom.CHIPS
 
 
-async def test_a_pattern_leads_to_its_tests(folder: SweepFolder) -> None:
+async def test_enter_on_pattern_shows_its_tests(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "4", "enter")
         pattern = app.store.patterns()[0]
@@ -245,7 +244,7 @@ async def test_a_pattern_leads_to_its_tests(folder: SweepFolder) -> None:
         assert len(home(app).grid.order()) == 125
 
 
-async def test_the_log_follows_until_one_moves_up(folder: SweepFolder) -> None:
+async def test_log_follows_until_cursor_moves_up(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "6")
         assert "following" in text_on_screen(app)
@@ -255,7 +254,7 @@ async def test_the_log_follows_until_one_moves_up(folder: SweepFolder) -> None:
         assert "following" in text_on_screen(app)
 
 
-async def test_keys_of_the_config_are_used(folder: SweepFolder) -> None:
+async def test_config_remaps_keys(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE._replace(config_keys={"sweep.zoom_in": ("W",)})) as (app, pilot):
         await press(pilot, "plus")
         assert zoom_of(app) is Zoom.DOTS
@@ -263,7 +262,7 @@ async def test_keys_of_the_config_are_used(folder: SweepFolder) -> None:
         assert zoom_of(app) is Zoom.CHIPS
 
 
-async def test_a_click_on_a_pill_filters_and_on_a_test_goes_there(folder: SweepFolder) -> None:
+async def test_click_on_pill_filters_and_on_test_selects(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         line = text_on_screen(app).split("\n")[1]
         await pilot.click(offset=(line.index("◆"), 1))
@@ -276,24 +275,24 @@ async def test_a_click_on_a_pill_filters_and_on_a_test_goes_there(folder: SweepF
         await eventually(lambda: grid.test == grid.order()[3], "the cursor where it was clicked")
 
 
-async def test_it_survives_any_size_and_comes_back(folder: SweepFolder) -> None:
+async def test_room_survives_any_size(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         before = text_on_screen(app)
         for size in ((20, 5), (40, 10), (10, 3), (200, 60), (80, 24)):
             for keys in (("4",), ("5",), ("6",), ("1", "plus"), ("plus",), ("minus", "minus")):
-                await pilot.resize_terminal(*size)
+                await resize(pilot, *size)
                 await press(pilot, *keys)
                 text_on_screen(app)
-                await pilot.resize_terminal(120, 36)
+                await resize(pilot, 120, 36)
             await eventually(lambda: text_on_screen(app) == before, f"the screen as it was before {size}")
 
 
-async def test_a_folder_that_vanishes_is_told(folder: SweepFolder) -> None:
+async def test_missing_sweep_folder_is_reported(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         shutil.rmtree(folder.root)
         await shows(pilot, "folder gone")
         await press(pilot, "j", "plus", "4", "6")
-        assert "has vanished" in text_on_screen(app)
+        assert "folder not found" in text_on_screen(app)
         await press(pilot, "1", "greater_than_sign")
         assert app.is_running
         folder.root.mkdir()

@@ -1,4 +1,4 @@
-"""Another budget is chosen from limits that make sense, or typed."""
+"""A budget is chosen from suggested limits or typed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.room.screens.budget_commands import budget_command, suggested_limits
+from swarm_tui.journal.requests import RequestKind
+from swarm_tui.room.engine_requests import budget_command, suggested_limits
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from swarm_tui.room.screens.budget_commands import budget_command, suggested_lim
         (0.0, 999.0, [1000.0, 1500.0, 2000.0]),
     ],
 )
-def test_the_limits_that_are_offered_are_above_what_is_spent(total: float, spent: float, limits: list[float]) -> None:
+def test_suggested_limits_are_above_spending(total: float, spent: float, limits: list[float]) -> None:
     assert suggested_limits(total, spent) == pytest.approx(limits)
 
 
@@ -32,7 +32,7 @@ class Requests:
         self.sent.append((kind, dollars))
 
 
-def test_what_is_typed_is_sent_when_it_is_an_amount() -> None:
+def test_budget_command_requires_amount() -> None:
     requests: Any = Requests()
     for words in ("40", "$2.50", "none"):
         for command in ("budget", "budget-each"):

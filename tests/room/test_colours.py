@@ -1,4 +1,4 @@
-"""Words can be read in every theme, no state is shown by its colour alone, and few colours are enough."""
+"""Text is readable in every theme, states differ by more than colour, and few colours are enough."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,10 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.states import MARKS
+from swarm_tui.model.results import MARKS
 from swarm_tui.room.colours import READABLE, ROLES, SHADES_256, VISIBLE, ThemeStyles, contrast
 from swarm_tui.room.draw.glyphs import ASCII_OF, HELD_GLYPH, PILLS, mark_of_pill
-from swarm_tui.room.draw.parts import Part
+from swarm_tui.room.draw.spans import Span
 from swarm_tui.room.settings import TERMINAL_THEME
 from tests.room.scenes import Scene, fixed_sweep, room_on
 
@@ -23,13 +23,13 @@ def folder() -> Iterator[SweepFolder]:
         yield sweep
 
 
-def test_contrast_is_that_of_the_standard() -> None:
+def test_contrast_matches_wcag() -> None:
     black, white, grey = Color.parse("#000000"), Color.parse("#ffffff"), Color.parse("#777777")
     assert contrast(black, white) == contrast(white, black) == 21.0
     assert contrast(grey, white) == pytest.approx(4.48, abs=0.01)
 
 
-async def test_words_that_matter_can_be_read_in_every_theme(folder: SweepFolder) -> None:
+async def test_important_text_is_readable_in_every_theme(folder: SweepFolder) -> None:
     async with room_on(folder, Scene("themes", (), 120, 36)) as (app, _):
         for name in THEMES:
             app.theme = name
@@ -43,11 +43,11 @@ async def test_words_that_matter_can_be_read_in_every_theme(folder: SweepFolder)
                     assert measured >= least, f"{name}: {role or 'text'} on {under or 'the screen'}: {measured:.1f}"
 
 
-def test_no_words_of_a_state_are_faint() -> None:
+def test_state_words_are_not_faint() -> None:
     assert {ROLES[mark.role][0] for mark in MARKS.values()} & {"faint", ""} == set()
 
 
-def test_no_two_pills_differ_by_their_colour_alone() -> None:
+def test_pills_differ_by_more_than_colour() -> None:
     for is_ascii in (False, True):
         glyphs = [HELD_GLYPH, *(mark_of_pill(pill).glyph for pill in PILLS)]
         shown = [glyph.translate(ASCII_OF) if is_ascii else glyph for glyph in glyphs]
@@ -55,8 +55,8 @@ def test_no_two_pills_differ_by_their_colour_alone() -> None:
 
 
 @pytest.mark.parametrize("is_dark", [True, False])
-def test_with_256_colours_added_is_green_and_removed_is_red(is_dark: bool) -> None:
-    # Of the cube of 6x6x6 colours: 16 + 36 * red + 6 * green + blue.
+def test_256_colours_added_green_removed_red(is_dark: bool) -> None:
+    # In the cube of 6x6x6 colours: 16 + 36 * red + 6 * green + blue.
     for word, strongest in (("plus", 1), ("minus", 0)):
         number = SHADES_256[is_dark][word] - 16
         parts = [number // 36, number // 6 % 6, number % 6]
@@ -64,11 +64,11 @@ def test_with_256_colours_added_is_green_and_removed_is_red(is_dark: bool) -> No
         assert parts.count(max(parts)) == 1
 
 
-async def test_without_shades_a_whole_line_is_green_or_red_whatever_its_words_are(folder: SweepFolder) -> None:
+async def test_diff_line_without_shades_is_green_or_red(folder: SweepFolder) -> None:
     async with room_on(folder, Scene("few", (), 80, 24, theme=TERMINAL_THEME)) as (app, _):
         styles = ThemeStyles(app, False)
         for over, colour in (("plus", "green"), ("minus", "red")):
-            (segment,) = styles.strip((Part("return", "keyword"),), 6, over)
+            (segment,) = styles.strip((Span("return", "keyword"),), 6, over)
             assert segment.style is not None
             assert segment.style.color is not None
             assert segment.style.color.name == colour

@@ -1,4 +1,4 @@
-"""Commands of the room without a room: they work on whatever offers what a screen offers."""
+"""Commands of the room, tested without a room: they need only the protocol of a screen."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, cast
 
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.requests import RequestFollower
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.state import TestRecord
-from swarm_tui.room.screens.engine_requests import EngineRequests
-from swarm_tui.room.screens.sweep_commands import SweepCommands
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.requests import RequestFollower, RequestKind
+from swarm_tui.room.engine_requests import EngineRequests
+from swarm_tui.room.grid.screen import SweepCommands
 from swarm_tui.room.store import Store, SweepChanged
 from swarm_tui.simulate.feeder import main as feed
 from tests.room.scenes import NOW, open_store
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ScreenOfNothing:
-    """Offers a store, and keeps the messages and changes that it is handed."""
+    """A screen with only a store. It records messages and changes."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -42,7 +41,7 @@ class ScreenOfNothing:
         self.changes.append(change)
 
 
-def test_the_commands_of_a_sweep_ask_its_engine_or_say_why_not(tmp_path: Path) -> None:
+def test_sweep_commands_send_requests_or_show_reason(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path / "s")
     feed([str(folder.root), "--tests", "20", "--ahead", "0.5", "--seconds", "0", "--at", str(NOW)])
     store = open_store(folder)
@@ -50,7 +49,7 @@ def test_the_commands_of_a_sweep_ask_its_engine_or_say_why_not(tmp_path: Path) -
     screen = ScreenOfNothing(store)
     commands = SweepCommands(screen, EngineRequests(screen))
     actions = {action.id: action for action in commands.actions()}
-    gone = "the engine of this sweep is gone: R starts one that goes on with it"
+    gone = "the engine of this sweep is not running: press R to resume it"
     assert {name: action.why_not() for name, action in actions.items()} == {
         "sweep.fewer_slots": gone,
         "sweep.more_slots": gone,
@@ -66,7 +65,7 @@ def test_the_commands_of_a_sweep_ask_its_engine_or_say_why_not(tmp_path: Path) -
     lock.acquire()
     try:
         screen.store.check_engine()
-        assert actions["sweep.resume"].why_not() == "its engine lives"
+        assert actions["sweep.resume"].why_not() == "its engine is running"
         assert actions["sweep.release_queue"].why_not() == "the queue is not held"
         actions["sweep.more_slots"].handler()
         ((request,), _) = RequestFollower(folder).read()

@@ -1,4 +1,4 @@
-"""Two sweeps of one project: compared in the room and on the command line, with the fixes that were kept."""
+"""Two sweeps of a project are compared in the room and on the command line, with their kept fixes."""
 
 import json
 import shutil
@@ -10,10 +10,9 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model import events as happened
-from swarm_tui.model.baseline import Baseline
-from swarm_tui.model.verdicts import Verdict
-from swarm_tui.triage.kept import kept_fixes
-from swarm_tui.triage.store import APPLIED_FILE
+from swarm_tui.model.results import Baseline
+from swarm_tui.review.kept import kept_fixes
+from swarm_tui.review.verdicts import APPLIED_FILE, Verdict
 from tests.cli.command_line import run_swarm_tui
 from tests.room.larder import begin_larder
 from tests.room.scenes import Scene, press, room_on, shows
@@ -24,7 +23,7 @@ WIDE = Scene("wide", (), 140, 40)
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> SweepFolder:
-    """Return an integrated sweep, three of its fixes decided, and beside it a later one that finds a test red again."""
+    """Return an integrated sweep with three verdicts. A later sweep next to it has a failing test again."""
     sweep = begin_larder(tmp_path_factory.mktemp("project") / "larder")
     sweep.work()
     sweep.integrate()
@@ -42,9 +41,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> SweepFolder:
     return sweep.folder
 
 
-def test_kept_fixes_are_those_with_the_verdict_and_of_an_applied_plan_all_that_stay(
-    earlier: SweepFolder, tmp_path: Path
-) -> None:
+def test_kept_fixes_include_all_of_applied_plan(earlier: SweepFolder, tmp_path: Path) -> None:
     state = open_sweep(earlier).state
     kept = kept_fixes(earlier, state)
     assert len(kept) == 2
@@ -60,7 +57,7 @@ def test_kept_fixes_are_those_with_the_verdict_and_of_an_applied_plan_all_that_s
     assert kept_fixes(copied, state) == ()
 
 
-def test_without_names_the_newest_sweep_is_compared_with_the_one_before(earlier: SweepFolder) -> None:
+def test_compare_without_names_uses_two_newest_sweeps(earlier: SweepFolder) -> None:
     repository = earlier.root.parents[2]
     shown = json.loads(run_swarm_tui("compare", "--json", folder=repository).stdout)
     assert (shown["before"]["sweep"], shown["after"]["sweep"]) == (earlier.name, LATER)
@@ -72,12 +69,12 @@ def test_without_names_the_newest_sweep_is_compared_with_the_one_before(earlier:
     assert f"{first.title} ({first.commit[:9]}, kept)\n    {first.tests[0]} is red\n" in lines
 
 
-async def test_c_lists_the_other_sweeps_and_shows_what_is_different(earlier: SweepFolder) -> None:
+async def test_c_lists_other_sweeps_and_shows_differences(earlier: SweepFolder) -> None:
     async with room_on(SweepFolder(earlier.root.parent / LATER), WIDE) as (app, pilot):
         await press(pilot, "C")
         await shows(pilot, f"Compare {LATER} with", earlier.name)
         await press(pilot, "enter")
-        await shows(pilot, f"{earlier.name} and {LATER}", "kept fixes that are broken again: ", "became green: ")
+        await shows(pilot, f"{earlier.name} and {LATER}", "kept fixes whose tests fail again: ", "now green: ")
         test = kept_fixes(earlier, open_sweep(earlier).state)[0].tests[0]
         rows = app.screen.entries  # type: ignore[attr-defined]
         await press(pilot, *["down"] * next(place for place, row in enumerate(rows) if row.value == test))

@@ -1,21 +1,21 @@
-"""The line of the filter bears what fast fingers do."""
+"""The filter line handles fast typing."""
 
 from __future__ import annotations
 
 import gc
 
-from swarm_tui.room.screens.overlays import open_filter
-from swarm_tui.room.widgets.filter_line import FilterLine
+from swarm_tui.room.lists import FilterLine
+from swarm_tui.room.screen import open_filter
 from tests.room.scenes import Scene, fixed_sweep, room_on
 
 
-async def test_a_filter_may_be_begun_before_the_last_one_is_taken_off_the_screen() -> None:
+async def test_filter_can_start_before_last_one_is_removed() -> None:
     with fixed_sweep(40) as folder:
         async with room_on(folder, Scene("wide", (), 120, 36)) as (app, pilot):
             screen = app.room_screen
             assert screen is not None
             await pilot.press("slash", "1")
-            # In one go, as when the next key comes before Textual has taken the line away.
+            # In one step, as if the next key arrived before Textual has removed the filter line.
             screen.focus_main()
             open_filter(screen)
             await pilot.pause()
@@ -28,8 +28,8 @@ async def test_a_filter_may_be_begun_before_the_last_one_is_taken_off_the_screen
             assert app.room_screen is screen
 
 
-async def test_a_filter_that_was_closed_is_let_go() -> None:
-    """Each was kept for as long as its screen lived, with all that had been drawn in it."""
+async def test_closed_filter_line_is_garbage_collected() -> None:
+    """Each filter line used to stay in memory as long as its screen."""
     with fixed_sweep(4) as folder:
         async with room_on(folder, Scene("wide", (), 120, 36)) as (_, pilot):
             for _ in range(4):

@@ -1,9 +1,7 @@
-"""The merge view, key by key, on a real repository."""
+"""The Fixes screen, key by key, on a real repository."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,24 +11,23 @@ from textual.pilot import Pilot
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.outcome import IntegratorOutcome, LeftOut
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.report import IntegratorReport, LeftOut
+from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.review.apply import apply_plan, plan_apply, reviewed_branch
+from swarm_tui.review.review import Review
+from swarm_tui.review.verdicts import ReviewFolder
 from swarm_tui.room.app import RoomApp
-from swarm_tui.room.screens.fixes import FixesScreen
+from swarm_tui.room.fixes.screen import FixesScreen
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
-from swarm_tui.triage.apply import apply_proposal, propose, reviewed_branch
-from swarm_tui.triage.review import Review
-from swarm_tui.triage.store import ReviewFolder
 from tests.git_project import GitProject, file_contents
-from tests.room.scenes import text_on_screen
-
-DEADLINE = 60.0
+from tests.room.scenes import resize, text_on_screen
+from tests.waiting import eventually
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> GitProject:
-    """A tool of two functions, both wrong; on `integrated` three fixes, of which the third builds on the second."""
+    """A project with two faulty functions and three fixes on `integrated`. The third fix depends on the second."""
     project = GitProject(tmp_path / "project")
     project.commit(
         "base",
@@ -61,7 +58,7 @@ async def merge_view(
     verdicts = ReviewFolder(tmp_path / "verdicts.jsonl", tmp_path / "review")
 
     def open_it() -> Review:
-        outcome = IntegratorOutcome(failed=tuple(failed))
+        outcome = IntegratorReport(failed=tuple(failed))
         repository = Repository.open(project.root)
         return Review.open(repository, "main", "integrated", folder=verdicts, outcome=outcome, by="ada")
 
@@ -74,12 +71,8 @@ async def merge_view(
 
 
 async def until(pilot: Pilot[str], is_so: Callable[[], bool]) -> None:
-    """Wait for a condition, with a deadline."""
-    end = time.monotonic() + DEADLINE
-    while not is_so():
-        assert time.monotonic() < end, text_on_screen(pilot.app)
-        await asyncio.sleep(0.01)
-        await pilot.pause()
+    await eventually(is_so, "what a test expects of the screen", describe=lambda: text_on_screen(pilot.app))
+    await pilot.pause()
 
 
 def verdicts_of(screen: FixesScreen) -> list[str]:
@@ -88,7 +81,7 @@ def verdicts_of(screen: FixesScreen) -> list[str]:
     return [verdict.value if verdict else "" for verdict in given]
 
 
-async def test_a_verdict_a_key_and_on_to_the_next_open_one(project: GitProject, tmp_path: Path) -> None:
+async def test_verdict_key_moves_to_next_open_fix(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("y", "n", "l")
         assert verdicts_of(screen) == ["keep", "revert", "later"]
@@ -102,9 +95,7 @@ async def test_a_verdict_a_key_and_on_to_the_next_open_one(project: GitProject, 
         assert app.closing_line() == "reviewed 1 of 3, 0 reverted, 2 open"
 
 
-async def test_commits_that_are_no_fixes_are_counted_where_they_are_not_listed(
-    project: GitProject, tmp_path: Path
-) -> None:
+async def test_unlisted_commits_are_counted(project: GitProject, tmp_path: Path) -> None:
     project.git("switch", "--quiet", "integrated")
     project.commit("Tidy up", {"notes.txt": "tidy\n"})
     project.git("switch", "--quiet", "main")
@@ -114,14 +105,14 @@ async def test_commits_that_are_no_fixes_are_counted_where_they_are_not_listed(
         assert "Ranked 3 · 1 commit not listed: --all" in text_on_screen(pilot.app)
 
 
-async def test_verdicts_are_there_again_when_the_room_is_opened_again(project: GitProject, tmp_path: Path) -> None:
+async def test_verdicts_are_saved(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (_, _, pilot):
         await pilot.press("y", "n")
     async with merge_view(project, tmp_path) as (_, screen, _):
         assert verdicts_of(screen) == ["keep", "revert", ""]
 
 
-async def test_the_diff_follows_the_cursor(project: GitProject, tmp_path: Path) -> None:
+async def test_diff_follows_cursor(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, _, pilot):
         await until(pilot, lambda: "return x + x" in text_on_screen(app))
         await pilot.press("j")
@@ -130,9 +121,7 @@ async def test_the_diff_follows_the_cursor(project: GitProject, tmp_path: Path) 
         await until(pilot, lambda: "Evidence for #2 Half is half" in text_on_screen(app))
 
 
-async def test_a_diff_that_was_read_ahead_is_in_the_same_frame_as_the_cursor(
-    project: GitProject, tmp_path: Path
-) -> None:
+async def test_preloaded_diff_is_drawn_with_cursor(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (_, screen, pilot):
         merge = screen.review_state
         assert merge is not None
@@ -141,7 +130,7 @@ async def test_a_diff_that_was_read_ahead_is_in_the_same_frame_as_the_cursor(
         assert screen.details.diff.diff is merge.review.known_diff(merge.fixes[1])
 
 
-async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project: GitProject, tmp_path: Path) -> None:
+async def test_conflict_offers_to_revert_later_fix(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("j", "n", "k")
         await until(pilot, lambda: "conflicts with #3 in lib.py" in text_on_screen(app))
@@ -157,7 +146,7 @@ async def test_a_conflict_is_told_and_the_later_fix_can_be_reverted_too(project:
 
 
 @pytest.mark.slow
-async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(project: GitProject, tmp_path: Path) -> None:
+async def test_left_out_fix_is_swapped_in_for_conflicting_ones(project: GitProject, tmp_path: Path) -> None:
     project.git("switch", "--quiet", "--create", "better", "main")
     whole = "def double(x):\n    return x + x + 1\n\n\ndef half(x):\n    return divmod(x, 2)[0]\n"
     better = project.commit("[FIX_IMPL] Half by divmod", {"lib.py": whole, "more.py": "MORE = 1\n"})
@@ -165,14 +154,15 @@ async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(projec
     left_out = LeftOut(branch="swarm/x/better", commit=better, reason="conflicts")
     async with merge_view(project, tmp_path, failed=[left_out]) as (app, screen, pilot):
         await pilot.press("s")
-        assert "it is on the branch" in text_on_screen(app)
+        assert "already on the branch" in text_on_screen(app)
         await pilot.press("G")
-        await until(pilot, lambda: "if taken in: conflicts with #2, #3 in lib.py  s: swap it in" in text_on_screen(app))
+        await until(pilot, lambda: "if swapped in: conflicts with #2, #3 in lib.py  s: swap in" in text_on_screen(app))
         assert "4 out    Half by divmod" in text_on_screen(app)
         await pilot.press("H")
-        assert "it is not in the plan: s swaps it in" in text_on_screen(app)
+        assert "not in the plan: press s to swap it in" in text_on_screen(app)
         await pilot.press("r")
-        assert "it is not on the branch" in text_on_screen(app)
+        assert "not on the branch" in text_on_screen(app)
+        await pilot.press("escape")
         await pilot.press("s")
         await until(pilot, lambda: "#4 is in the plan for #2, #3" in text_on_screen(app))
         await until(pilot, lambda: "plan clean" in text_on_screen(app))
@@ -187,13 +177,13 @@ async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(projec
         await pilot.press("escape", "s")
         await until(pilot, lambda: "4 out    Half by divmod" in text_on_screen(app))
         await pilot.press("z")
-        assert "undone: #4 is taken in" in text_on_screen(app)
+        assert "undone: #4 is swapped in" in text_on_screen(app)
         assert verdicts_of(screen) == ["", "revert", "revert"]
         await pilot.press("z")
         assert "undone: #2+#3 are open, #4 is out" in text_on_screen(app)
         assert verdicts_of(screen) == ["", "", ""]
         await pilot.press("Z")
-        assert "again: #2+#3 are reverted, #4 is taken in" in text_on_screen(app)
+        assert "again: #2+#3 are reverted, #4 is swapped in" in text_on_screen(app)
         screen.show_fix(state.review.left_out[0])
         await pilot.press("H")
         await until(pilot, lambda: "#4 2 hunks" in text_on_screen(app))
@@ -206,20 +196,20 @@ async def test_a_left_out_fix_is_swapped_in_for_those_that_it_fights_with(projec
         await until(pilot, lambda: "4 out    Half by divmod" in text_on_screen(app))
 
 
-async def test_its_tests_tell_what_goes_red_without_it(project: GitProject, tmp_path: Path) -> None:
+async def test_run_without_fix_shows_red_tests(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, _, pilot):
         await pilot.press("T")
         await until(pilot, lambda: "if reverted: clean · 1 test goes red" in text_on_screen(app))
 
 
-async def test_what_runs_in_the_background_is_stopped_by_a_key(project: GitProject, tmp_path: Path) -> None:
+async def test_x_stops_background_run(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("X")
-        assert "nothing runs" in text_on_screen(app)
+        assert "no test run in the background" in text_on_screen(app)
         await pilot.press("T")
         await until(pilot, lambda: "without #1:" in text_on_screen(app))
         await pilot.press("V")
-        assert "one run at a time, X stops it" in text_on_screen(app)
+        assert "one run at a time, press X to stop it" in text_on_screen(app)
         await pilot.press("X")
         state = screen.review_state
         assert state is not None
@@ -229,7 +219,7 @@ async def test_what_runs_in_the_background_is_stopped_by_a_key(project: GitProje
         assert "this branch changes no test" in text_on_screen(app)
 
 
-async def test_apply_asks_and_leaves_the_checkout_alone(project: GitProject, tmp_path: Path) -> None:
+async def test_apply_asks_and_keeps_checkout(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("A")
         assert "nothing is reverted" in text_on_screen(app)
@@ -237,11 +227,11 @@ async def test_apply_asks_and_leaves_the_checkout_alone(project: GitProject, tmp
         await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
         work_tree = {name: text for name, text in file_contents(project.root).items() if not name.startswith(".git")}
         await pilot.press("A", "r")
-        await until(pilot, lambda: "Your checkout is not touched" in text_on_screen(app))
+        await until(pilot, lambda: "Your checkout is unchanged" in text_on_screen(app))
         await pilot.press("enter")
-        assert "Your checkout is not touched" in text_on_screen(app)
+        assert "Your checkout is unchanged" in text_on_screen(app)
         await pilot.press("y")
-        await until(pilot, lambda: "is made" in text_on_screen(app))
+        await until(pilot, lambda: "is created" in text_on_screen(app))
     branch = project.git("branch", "--list", "swarm/*", "--format=%(refname:short)")
     assert project.git("log", "-1", "--format=%s", branch) == 'Revert "[FIX_IMPL] Double is twice"'
     assert {
@@ -250,12 +240,12 @@ async def test_apply_asks_and_leaves_the_checkout_alone(project: GitProject, tmp
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60), (40, 12), (20, 5)])
-async def test_every_size_is_drawn(project: GitProject, tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_fixes_screen_draws_at_every_size(project: GitProject, tmp_path: Path, size: tuple[int, int]) -> None:
     async with merge_view(project, tmp_path, size) as (app, _, _):
         assert "3 fixes" in text_on_screen(app)
 
 
-async def test_a_filter_shows_the_fixes_that_match(project: GitProject, tmp_path: Path) -> None:
+async def test_filter_shows_matching_fixes(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("slash", *"whole", "enter")
         assert [fix.rank for fix in screen.lines.shown] == [3]
@@ -264,21 +254,19 @@ async def test_a_filter_shows_the_fixes_that_match(project: GitProject, tmp_path
         assert len(screen.lines.shown) == 3
 
 
-async def test_the_plan_as_a_whole_is_one_diff(project: GitProject, tmp_path: Path) -> None:
+async def test_plan_is_shown_as_one_diff(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("n")
         await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
         await pilot.press("D")
-        await until(pilot, lambda: "The plan as a whole" in text_on_screen(app))
+        await until(pilot, lambda: "The plan against the base" in text_on_screen(app))
         assert "+    return x // 2" in text_on_screen(app)
         assert "+    return x + x" not in text_on_screen(app)
         await pilot.press("k")
         await until(pilot, lambda: "Double is twice" in text_on_screen(app) and "as a whole" not in text_on_screen(app))
 
 
-async def test_a_branch_rewritten_under_the_room_is_read_again_and_keeps_its_verdicts(
-    project: GitProject, tmp_path: Path
-) -> None:
+async def test_rewritten_branch_is_read_again_with_verdicts(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("y")
         project.git("switch", "--quiet", "integrated")
@@ -287,8 +275,8 @@ async def test_a_branch_rewritten_under_the_room_is_read_again_and_keeps_its_ver
         assert verdicts_of(screen) == ["keep", "", "", ""]
 
 
-async def test_evidence_that_comes_with_a_larger_terminal_is_drawn_for_it(project: GitProject, tmp_path: Path) -> None:
-    why = "A half that is no whole number surprised everybody who counted with it."
+async def test_evidence_appears_when_terminal_grows(project: GitProject, tmp_path: Path) -> None:
+    why = "A half with a fraction surprised all callers that counted with it."
     project.git("switch", "--quiet", "integrated")
     project.git("commit", "--quiet", "--amend", "--message", f"[FIX_IMPL] Half is a whole number\n\n{why}")
     project.git("switch", "--quiet", "main")
@@ -296,27 +284,25 @@ async def test_evidence_that_comes_with_a_larger_terminal_is_drawn_for_it(projec
         await pilot.press("G")
         await until(pilot, lambda: "return x // 2" in text_on_screen(app))
         assert why not in text_on_screen(app)
-        await pilot.resize_terminal(140, 40)
+        await resize(pilot, 140, 40)
         await until(pilot, lambda: why in text_on_screen(app))
 
 
-async def test_a_plan_that_was_applied_is_known_to_be_when_the_room_is_opened_again(
-    project: GitProject, tmp_path: Path
-) -> None:
+async def test_applied_plan_is_recognized_in_new_room(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, _, pilot):
         await pilot.press("G", "n")
         await until(pilot, lambda: "not applied" in text_on_screen(app))
     repository = Repository.open(project.root)
     verdicts = ReviewFolder(tmp_path / "verdicts.jsonl", tmp_path / "review")
     with Review.open(repository, "main", "integrated", folder=verdicts, by="ada") as review:
-        made = apply_proposal(review, propose(review, reviewed_branch(review)))
+        applied = apply_plan(review, plan_apply(review, reviewed_branch(review)))
     async with merge_view(project, tmp_path) as (app, _, pilot):
-        await until(pilot, lambda: f"applied on {made.branch}" in text_on_screen(app))
+        await until(pilot, lambda: f"applied on {applied.branch}" in text_on_screen(app))
         await pilot.press("g", "n")
         await until(pilot, lambda: "not applied" in text_on_screen(app))
 
 
-async def test_a_branch_that_was_gone_for_a_moment_is_there_again(project: GitProject, tmp_path: Path) -> None:
+async def test_missing_branch_is_read_when_it_returns(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         tip = project.git("rev-parse", "integrated")
         project.git("branch", "--delete", "--force", "integrated")

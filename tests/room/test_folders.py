@@ -1,4 +1,4 @@
-"""Thousands of tests are summed up by folder or file, and opened with Enter."""
+"""Thousands of tests are shown as counts by folder or file. Enter opens a folder."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.states import MARKS
-from swarm_tui.room.draw.arrange import Group, Zoom
-from swarm_tui.room.draw.folders import FolderCounts, by_folder, draw_folder
-from swarm_tui.room.draw.layout import largest_zoom, lay_out
-from swarm_tui.room.draw.parts import text_of, width_of
-from tests.engine.rehearsal import QuickMngr, rehearse
+from swarm_tui.model.results import MARKS
+from swarm_tui.room.draw.spans import text_of, width_of
+from swarm_tui.room.grid.draw import FolderCounts, by_folder, draw_folder
+from swarm_tui.room.grid.draw_layout import Group, Zoom, largest_zoom, lay_out
 from tests.room.scenes import Scene, press, room_on, text_on_screen
+from tests.sweep.rehearsal import QuickMngr, rehearse
 
 marks = st.sampled_from(sorted(MARKS))
 files = st.dictionaries(
@@ -27,7 +26,7 @@ def groups_of(files: dict[str, int]) -> list[Group]:
 
 
 @given(files, st.integers(1, 30))
-def test_no_test_is_lost_and_folders_fit_if_any_do(files: dict[str, int], height: int) -> None:
+def test_folders_have_every_test_and_fit(files: dict[str, int], height: int) -> None:
     groups = groups_of(files)
     found = by_folder(groups, height)
     assert Counter(test for group in found for test in group.tests) == Counter(
@@ -40,7 +39,7 @@ def test_no_test_is_lost_and_folders_fit_if_any_do(files: dict[str, int], height
 
 
 @given(st.lists(marks, min_size=1, max_size=60), st.lists(st.tuples(st.integers(0, 59), marks)))
-def test_the_counts_of_a_folder_are_those_of_its_tests(before: list[str], changes: list[tuple[int, str]]) -> None:
+def test_folder_counts_match_its_tests(before: list[str], changes: list[tuple[int, str]]) -> None:
     now = {f"a.py::{number}": mark for number, mark in enumerate(before)}
     layout = lay_out([Group("a", tuple(now))], Zoom.FOLDERS, 80, 9)
     counts = FolderCounts(layout.rows, now.__getitem__)
@@ -53,16 +52,16 @@ def test_the_counts_of_a_folder_are_those_of_its_tests(before: list[str], change
 
 
 @given(st.dictionaries(marks, st.integers(1, 10_000)), st.integers(10, 200))
-def test_a_row_keeps_to_its_width(counts: dict[str, int], width: int) -> None:
+def test_folder_row_fits_width(counts: dict[str, int], width: int) -> None:
     assert width_of(draw_folder("tests/a/folder/with/a/long/name", counts, width)) <= width
 
 
-def test_a_row_says_name_number_and_states() -> None:
+def test_folder_row_has_name_number_and_states() -> None:
     line = text_of(draw_folder("tests/unit", {"clean": 30, "failed": 10}, 80))
     assert line.split() == ["tests/unit", "40", "█" * 23, "✓30", "!10"]
 
 
-def test_thousands_are_summed_up_only_where_they_are_not_all_seen() -> None:
+def test_thousands_become_folders_only_if_not_all_fit() -> None:
     many = groups_of({f"tests/{number}": 40 for number in range(50)})
     assert largest_zoom(many, 80, 20) is Zoom.FOLDERS
     assert largest_zoom(many, 200, 60) is Zoom.DOTS
@@ -70,7 +69,7 @@ def test_thousands_are_summed_up_only_where_they_are_not_all_seen() -> None:
     assert largest_zoom(groups_of({"tests/one": 2000}), 80, 5) is Zoom.DOTS
 
 
-async def test_a_folder_is_opened_and_closed_again(tmp_path: Path) -> None:
+async def test_folder_opens_and_closes(tmp_path: Path) -> None:
     context = rehearse(tmp_path, 4_000, QuickMngr(tmp_path / "mngr"))
     async with room_on(context.folder, Scene("folders", (), 80, 24)) as (app, pilot):
 
@@ -89,4 +88,4 @@ async def test_a_folder_is_opened_and_closed_again(tmp_path: Path) -> None:
         assert app.choice.zoom is Zoom.FOLDERS
         assert "match" not in title()
         await press(pilot, "escape")
-        assert "leaves" in text_on_screen(app).splitlines()[-1]
+        assert "press q to leave" in text_on_screen(app).splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Whatever agents and test ids contain, the terminal gets plain text and the room stays up."""
+"""Hostile texts of agents and test ids are shown as plain text, and the room keeps running."""
 
 from pathlib import Path
 from typing import Any
@@ -7,30 +7,28 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swarm_tui.agents.claude.asks import ask_of
-from swarm_tui.insight.alarm import with_held
-from swarm_tui.insight.inbox import find_items, group_items
-from swarm_tui.insight.insights import Insights
+from swarm_tui.agents.types.claude.observer import parse_question
+from swarm_tui.failures.alerts import with_held
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.record import LogLine, TestRecord, Try
+from swarm_tui.journal.requests import RequestKind
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.alarm import PatternAlarm
-from swarm_tui.model.asks import OpenAsk
-from swarm_tui.model.harvest import HarvestedChange, HarvestReport
-from swarm_tui.model.outcome import Escalation
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.state import LogLine, TestRecord, Try
-from swarm_tui.model.states import Result, State
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
-from swarm_tui.room.draw.cells import Cell, draw_chips, draw_dots
-from swarm_tui.room.draw.inbox import draw_different, draw_group_row, draw_item_detail, draw_item_row
-from swarm_tui.room.draw.layout import CellRun
-from swarm_tui.room.draw.parts import Line, Part, text_of, width_of
+from swarm_tui.model.alerts import Alert
+from swarm_tui.model.questions import OpenQuestion
+from swarm_tui.model.report import Escalation, PulledChange, PulledWork
+from swarm_tui.model.results import Result, State
+from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.questions.inbox import find_items, group_items
 from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
-from swarm_tui.room.draw.side import draw_side, side_title
-from swarm_tui.room.draw.streams import draw_log_line
-from swarm_tui.room.draw.table import draw_table_row, table_of
+from swarm_tui.room.draw.spans import Line, Span, text_of, width_of
+from swarm_tui.room.draw.transcript import draw_log_line
+from swarm_tui.room.grid.draw import Cell, draw_chips, draw_dots, draw_table_row, table_of
+from swarm_tui.room.grid.draw_layout import CellRun
+from swarm_tui.room.grid.side import draw_side, side_title
+from swarm_tui.room.inbox.draw import draw_different, draw_group_row, draw_item_detail, draw_item_row
+from swarm_tui.room.store import SweepConclusions
 from tests.room.scenes import Scene, press, room_on, text_on_screen
 
 HOSTILE = (
@@ -68,9 +66,9 @@ def records(draw: st.DrawFn) -> TestRecord:
         source=draw(hostile),
         host=draw(hostile),
         tries=(Try(1, draw(st.booleans()), 1.0, 0.0, draw(hostile)),),
-        harvest=HarvestReport(
+        harvest=PulledWork(
             changes=(
-                HarvestedChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
+                PulledChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
             ),
             escalations=(Escalation(title=draw(hostile), detail_markdown=draw(hostile)),),
             summary=draw(hostile),
@@ -80,16 +78,16 @@ def records(draw: st.DrawFn) -> TestRecord:
         launched_at=1.0,
         foreign_imports=(draw(hostile),),
         asks=tuple(
-            OpenAsk(made, str(number))
+            OpenQuestion(made, str(number))
             for number, event in enumerate(draw(st.lists(asks(), max_size=2)))
-            if (made := ask_of(event)) is not None
+            if (made := parse_question(event)) is not None
         ),
     )
 
 
 @st.composite
 def asks(draw: st.DrawFn) -> dict[str, Any]:
-    """Return a line of a hook, from which an ask is made."""
+    """Return a line of a hook with a question."""
     options = st.lists(st.fixed_dictionaries({"label": hostile}), max_size=3)
     questions = st.lists(st.fixed_dictionaries({"question": hostile, "options": options}), max_size=3)
     given_to = {
@@ -112,14 +110,14 @@ def assert_harmless(lines: list[Line], width: int) -> None:
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(records(), st.integers(24, 160))
-def test_no_panel_passes_on_what_acts_on_a_terminal(record: TestRecord, width: int) -> None:
+def test_panels_emit_no_control_characters(record: TestRecord, width: int) -> None:
     cell = Cell(record, "marked")
     run = CellRun("label", 0, 5, 6, 20, (record.test,), 1)
     held = record._replace(is_held=True, held_for=record.reason)
     all_records = {record.test: held}
-    alarm = PatternAlarm(record.reason, 5.0, (record.test,), record.reason, (record.test,), record.reason)
+    alarm = Alert(record.reason, 5.0, (record.test,), record.reason, (record.test,), record.reason)
     alarms = {alarm.cause: alarm}
-    ledger = Insights()
+    ledger = SweepConclusions()
     ledger.update([record, record._replace(test=record.test + "2")])
     patterns = with_held(ledger.patterns(), alarms, all_records)
     lines = [draw_table_row(table_of([cell.record]), cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
@@ -135,13 +133,14 @@ def test_no_panel_passes_on_what_acts_on_a_terminal(record: TestRecord, width: i
         lines += [draw_group_row(group, width, 5.0, is_answering=True), *draw_different(group, width)]
         for item in group.items:
             lines += [draw_item_row(item, group, width, is_answering=True)]
-            lines += draw_item_detail(group, item, width, 5.0, "")
+            for is_open in (False, True):
+                lines += draw_item_detail(group, item, width, 5.0, "", is_open=is_open)
     assert_harmless(lines, width)
-    assert_harmless([[Part(side_title(record))]], 1000)
+    assert_harmless([[Span(side_title(record))]], 1000)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
-async def test_the_whole_room_stays_up_and_plain(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_room_with_hostile_texts_stays_plain(tmp_path: Path, size: tuple[int, int]) -> None:
     folder = SweepFolder(tmp_path / "20261118-061200")
     folder.write_spec(
         SweepSpec(
@@ -163,7 +162,7 @@ async def test_the_whole_room_stays_up_and_plain(tmp_path: Path, size: tuple[int
                 told = (Escalation(title=text, detail_markdown=text),)
                 journal.append(
                     happened.Harvested(
-                        test=test, result=Result.BLOCKED, reason=text, harvest=HarvestReport(escalations=told)
+                        test=test, result=Result.BLOCKED, reason=text, harvest=PulledWork(escalations=told)
                     )
                 )
         journal.append(happened.Noted(level="error", text=HOSTILE[1]))

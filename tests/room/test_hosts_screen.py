@@ -1,4 +1,4 @@
-"""Screen 8: a line for each host, at every size, and the way to its tests."""
+"""Screen 8: a line for each host at every size, and its tests."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.insight.host_lines import HostLine
+from swarm_tui.hosts.lines import HostLine
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.room.draw.hosts import draw_host_detail, draw_host_row
-from swarm_tui.room.draw.parts import width_of
+from swarm_tui.room.draw.spans import width_of
 from swarm_tui.simulate.feeder import main as feed
 from tests.room.scenes import NOW, Scene, press, room_on, shows, text_on_screen
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[SweepFolder]:
-    """Return a sweep on six hosts, one of which is silent."""
+    """Return a sweep on six hosts. One of them is silent."""
     folder = SweepFolder(tmp_path / "20261118-061200")
     words = ["--tests", "125", "--hosts", "6", "--slots", "24", "--seed", "3", "--ahead", "0.4"]
     feed([str(folder.root), *words, "--seconds", "0", "--at", str(NOW)])
@@ -33,7 +33,7 @@ def text_of(line: object) -> str:
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 35), (200, 60)])
-async def test_hosts_are_listed_with_the_silent_one_first(folder: SweepFolder, width: int, height: int) -> None:
+async def test_hosts_list_has_silent_host_first(folder: SweepFolder, width: int, height: int) -> None:
     async with room_on(folder, Scene("hosts", ("8",), width, height)) as (app, _):
         text = text_on_screen(app)
         rows = [row for row in text.splitlines() if "│ ? box1" in row or "│ ● box" in row]
@@ -41,12 +41,12 @@ async def test_hosts_are_listed_with_the_silent_one_first(folder: SweepFolder, w
         assert "silent for" in rows[0]
         assert "no answer within 10 s" in text
         assert "1 of 6 hosts silent" in text
-        assert "of 24 slots are used: box1 is silent" in text
+        assert "of 24 slots in use: box1 has not answered" in text
         assert "load " in rows[1]
         assert "done" in rows[1]
 
 
-async def test_enter_leads_to_the_tests_of_a_host_and_b_to_all_by_host(folder: SweepFolder) -> None:
+async def test_enter_shows_host_tests_and_b_groups_them(folder: SweepFolder) -> None:
     async with room_on(folder, Scene("hosts", ("8", "j"), 120, 35)) as (_, pilot):
         await press(pilot, "enter")
         text = await shows(pilot, "on box2")
@@ -56,7 +56,7 @@ async def test_enter_leads_to_the_tests_of_a_host_and_b_to_all_by_host(folder: S
         assert "125" in text
 
 
-async def test_hosts_are_filtered_and_searched_by_name(folder: SweepFolder) -> None:
+async def test_hosts_filter_by_name(folder: SweepFolder) -> None:
     async with room_on(folder, Scene("hosts", ("8",), 120, 35)) as (_, pilot):
         await press(pilot, "slash", *"box3", "enter")
         text = await shows(pilot, "1 match /box3")
@@ -64,7 +64,7 @@ async def test_hosts_are_filtered_and_searched_by_name(folder: SweepFolder) -> N
         assert "box4" not in text
 
 
-def test_a_row_of_a_hostile_name_fits_any_width() -> None:
+def test_host_row_with_hostile_name_fits_any_width() -> None:
     evil = "\x1b[2Jevil\u202e" + "x" * 300
     line = HostLine(evil, 4, 2, 1, 3, 1, 9.5, 8, 10.0, 5.0, False, "why\x1b]0;x\x07" * 50, ("t",))
     for width in (20, 40, 60, 80, 200):
@@ -77,7 +77,7 @@ def test_a_row_of_a_hostile_name_fits_any_width() -> None:
             assert "\x1b" not in "".join(map(text_of, details))
 
 
-def test_a_host_that_has_not_been_heard_of_for_long_is_marked() -> None:
+def test_host_without_recent_report_is_marked() -> None:
     line = HostLine("box1", 4, at_work=1, heard_at=10.0)
     assert [part.role for part in draw_host_row(line, 8, 80, 20.0) if "ago" in part.text] == ["dim"]
     assert [part.role for part in draw_host_row(line, 8, 80, 300.0) if "ago" in part.text] == ["warning"]

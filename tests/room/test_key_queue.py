@@ -1,4 +1,4 @@
-"""Keys that are typed faster than the room draws: each goes to where the one before has led."""
+"""Keys typed faster than the room draws go to the screen that the previous key has opened."""
 
 import asyncio
 import threading
@@ -10,13 +10,22 @@ from textual.pilot import Pilot
 
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.requests import RequestFollower
-from swarm_tui.model.requests import RequestKind
+from swarm_tui.journal.requests import RequestFollower, RequestKind
+from swarm_tui.review.review import Review
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
-from swarm_tui.triage.review import Review
-from tests.room.scenes import Scene, fixed_sweep, integrated_sweep, open_store, room_on, text_on_screen, until_handled
-from tests.waiting import eventually
+from tests.room.scenes import (
+    Scene,
+    fixed_sweep,
+    integrated_sweep,
+    open_store,
+    press,
+    room_on,
+    shows,
+    text_on_screen,
+    until_handled,
+)
+from tests.waiting import PATIENCE, eventually
 
 WIDE = Scene("wide", (), 120, 36)
 NAMES = {" ": "space", "\r": "enter", "\x1b": "escape", "/": "slash", ":": "colon", "?": "question_mark", "+": "plus"}
@@ -29,7 +38,7 @@ def folder() -> Iterator[SweepFolder]:
 
 
 async def burst(pilot: Pilot[str], text: str) -> None:
-    """Type a text as a terminal gives it that was read once for all of it."""
+    """Type a text that the terminal delivers in one read."""
     for character in text:
         pilot.app.post_message(events.Key(NAMES.get(character, character), character))
     are_read = asyncio.Event()
@@ -38,7 +47,7 @@ async def burst(pilot: Pilot[str], text: str) -> None:
     await until_handled(pilot)
 
 
-async def test_keys_after_a_change_of_screen_go_to_the_new_one(folder: SweepFolder) -> None:
+async def test_keys_after_screen_change_go_to_new_screen(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await burst(pilot, "4jj5j6q5jj")
         screen = app.room_screen
@@ -49,7 +58,7 @@ async def test_keys_after_a_change_of_screen_go_to_the_new_one(folder: SweepFold
         assert app.current_test == app.shown_order()[0], "nothing has moved in the grid"
 
 
-async def test_a_question_that_a_key_opens_gets_the_answer_that_follows(folder: SweepFolder) -> None:
+async def test_dialog_receives_the_next_key(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         running = [record.test for record in app.store.state.tests() if record.mark == "running"][:2]
         app.marks = app.marks.changed_to(running)
@@ -58,28 +67,28 @@ async def test_a_question_that_a_key_opens_gets_the_answer_that_follows(folder: 
         assert (request.kind, set(request.tests)) == (RequestKind.STOP, set(running))
 
 
-async def test_what_is_typed_after_the_palettes_key_is_a_command(folder: SweepFolder) -> None:
+async def test_keys_after_palette_key_are_a_command(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (_, pilot):
         await burst(pilot, ":slots 9\r")
         ((request,), _) = RequestFollower(folder).read()
         assert request.slots == 9
 
 
-async def test_what_is_typed_after_the_filters_key_is_a_filter(folder: SweepFolder) -> None:
+async def test_keys_after_filter_key_are_a_filter(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await burst(pilot, "/config\rw")
         assert "match /config" in text_on_screen(app)
         assert all("config" in test for test in app.shown_order())
-        assert "want" in text_on_screen(app).splitlines()[-1]
+        assert "need" in text_on_screen(app).splitlines()[-1]
 
 
-async def test_many_keys_at_once_are_all_obeyed_in_order(folder: SweepFolder) -> None:
+async def test_many_keys_run_in_order(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await burst(pilot, "l" * 40 + "h" * 15)
         assert app.current_test == app.shown_order()[25]
 
 
-async def test_keys_typed_while_the_fixes_are_read_give_their_verdicts() -> None:
+async def test_keys_wait_while_fixes_are_loading() -> None:
     with integrated_sweep() as sweep:
         async with room_on(sweep, WIDE) as (app, pilot):
             await burst(pilot, "3yyj1")
@@ -90,7 +99,21 @@ async def test_keys_typed_while_the_fixes_are_read_give_their_verdicts() -> None
             assert app.room_screen.NAME == "sweep"
 
 
-async def test_keys_typed_before_the_first_frame_are_obeyed(folder: SweepFolder) -> None:
+@pytest.mark.parametrize("key", ["a", "i"])
+async def test_keys_typed_while_attaching_are_not_commands(folder: SweepFolder, key: str) -> None:
+    async with room_on(folder, WIDE) as (app, pilot):
+        running = [record.test for record in app.store.state.tests() if record.mark == "running"]
+        app.show_test(running[0])
+        await burst(pilot, f"{key}xsy5")
+        # This agent does not exist, so attaching fails.
+        await shows(pilot, "mngr knows no agent")
+        await press(pilot, "6")
+        assert app.room_screen is not None
+        assert app.room_screen.NAME == "log", "what is typed afterwards is a command again"
+        assert not RequestFollower(folder).read()[0]
+
+
+async def test_keys_before_first_frame_are_run(folder: SweepFolder) -> None:
     app = RoomApp(open_store(folder), Settings(notify="none"))
     async with app.run_test(size=(120, 36)) as pilot:
         await burst(pilot, "jj5")
@@ -100,12 +123,12 @@ async def test_keys_typed_before_the_first_frame_are_obeyed(folder: SweepFolder)
         assert app.current_test in order[1:], "j has moved the cursor of the grid"
 
 
-async def test_escape_drops_keys_that_wait_for_something_that_does_not_come(folder: SweepFolder) -> None:
+async def test_escape_drops_waiting_keys(folder: SweepFolder) -> None:
     is_over = threading.Event()
 
     def open_slowly() -> Review:
-        is_over.wait(60)
-        raise UsageError("there is no branch")
+        is_over.wait(PATIENCE)
+        raise UsageError("missing branch")
 
     app = RoomApp(open_store(folder), Settings(notify="none"), home="fixes", given_review=open_slowly)
     async with app.run_test(size=(120, 36)) as pilot:
@@ -113,5 +136,5 @@ async def test_escape_drops_keys_that_wait_for_something_that_does_not_come(fold
         await eventually(lambda: app.key_queue.held == 2, "two keys to be held")
         await pilot.press("escape")
         assert app.key_queue.is_idle
-        assert "dropped: 2 keys that waited" in text_on_screen(app)
+        assert "dropped 2 waiting keys" in text_on_screen(app)
         is_over.set()

@@ -1,22 +1,24 @@
-"""Every test that is shown has one place in the grid, in every zoom and on every size."""
+"""Each shown test has one position in the grid, in every zoom and at every size."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import Result, State
-from swarm_tui.room.draw.arrange import (
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.results import Result, State
+from swarm_tui.room.grid.draw_layout import (
     GROUPINGS,
     SORTINGS,
+    CellRun,
     GridOptions,
     Group,
+    Layout,
     Zoom,
     arrange,
     fits_words,
+    lay_out,
     natural,
     short_file_names,
 )
-from swarm_tui.room.draw.layout import CellRun, Layout, lay_out
 
 sizes = st.lists(st.integers(0, 40), max_size=12)
 
@@ -28,7 +30,7 @@ def groups_of(sizes: list[int]) -> list[Group]:
 
 
 @given(sizes, st.sampled_from(Zoom), st.integers(1, 200), st.integers(1, 60))
-def test_every_test_has_one_place(sizes: list[int], zoom: Zoom, width: int, height: int) -> None:
+def test_layout_has_every_test_once(sizes: list[int], zoom: Zoom, width: int, height: int) -> None:
     groups = groups_of(sizes)
     layout = lay_out(groups, zoom, width, height)
     assert layout.order() == [test for group in groups for test in group.tests]
@@ -39,7 +41,7 @@ def test_every_test_has_one_place(sizes: list[int], zoom: Zoom, width: int, heig
 
 
 @given(sizes, st.integers(20, 200), st.integers(1, 60))
-def test_dots_stay_within_the_panel_and_columns_do_not_overlap(sizes: list[int], width: int, height: int) -> None:
+def test_dots_fit_and_columns_do_not_overlap(sizes: list[int], width: int, height: int) -> None:
     for row in lay_out(groups_of(sizes), Zoom.DOTS, width, height).rows:
         end = 0
         for run in row:
@@ -49,7 +51,7 @@ def test_dots_stay_within_the_panel_and_columns_do_not_overlap(sizes: list[int],
         assert end <= width
 
 
-def test_groups_that_are_too_many_for_the_height_stand_in_columns() -> None:
+def test_too_many_groups_are_laid_out_in_columns() -> None:
     groups = groups_of([10] * 40)
     assert len(lay_out(groups, Zoom.DOTS, 120, 50).rows) == 40
     assert len(lay_out(groups, Zoom.DOTS, 120, 20).rows) <= 14
@@ -59,7 +61,7 @@ A = Group("aa", ("a0", "a1", "a2", "a3", "a4"))
 B = Group("b", ("b0", "b1"))
 
 
-def test_dots_of_few_groups_stand_below_each_other_with_their_labels_in_front() -> None:
+def test_dots_of_few_groups_are_in_one_column() -> None:
     assert lay_out([A, B], Zoom.DOTS, 6, 3) == Layout(
         [
             (CellRun("aa", 0, 2, 3, 1, ("a0", "a1", "a2"), 5),),
@@ -71,7 +73,7 @@ def test_dots_of_few_groups_stand_below_each_other_with_their_labels_in_front() 
     )
 
 
-def test_dots_that_are_too_many_for_the_height_stand_in_columns_that_are_read_downwards() -> None:
+def test_dot_columns_are_filled_top_to_bottom() -> None:
     groups = [A, B, Group("c", ("c0",))]
     assert lay_out(groups, Zoom.DOTS, 18, 2) == Layout(
         [
@@ -83,13 +85,13 @@ def test_dots_that_are_too_many_for_the_height_stand_in_columns_that_are_read_do
         Zoom.DOTS,
     )
     assert lay_out(groups, Zoom.DOTS, 18, 2).order() == [*A.tests, *B.tests, "c0"]
-    # As many columns as have room for a label, the cells of the largest group, and a gap.
+    # Each column has space for a label, the cells of the largest group, and a gap.
     assert len(lay_out(groups, Zoom.DOTS, 17, 2).rows) == 3
     assert len(lay_out(groups, Zoom.DOTS, 18, 3).rows) == 3
     assert len(lay_out(groups, Zoom.DOTS, 100, 1).rows) == 1
 
 
-def test_a_group_wider_than_its_column_goes_on_below_its_first_row() -> None:
+def test_group_wider_than_column_continues_below() -> None:
     layout = lay_out([Group("a", tuple(f"a{n}" for n in range(30))), B], Zoom.DOTS, 54, 1)
     assert [[(run.label, run.x, len(run.tests)) for run in row] for row in layout.rows] == [
         [("a", 2, 24), ("b", 30, 2)],
@@ -97,24 +99,24 @@ def test_a_group_wider_than_its_column_goes_on_below_its_first_row() -> None:
     ]
 
 
-def test_one_group_alone_is_never_in_columns() -> None:
+def test_single_group_is_not_in_columns() -> None:
     wide = lay_out([Group("aa", tuple(f"a{n}" for n in range(200)))], Zoom.DOTS, 100, 1)
     assert [[(run.x, len(run.tests)) for run in row] for row in wide.rows] == [[(3, 97)], [(3, 97)], [(3, 6)]]
     assert lay_out([], Zoom.DOTS, 80, 24) == Layout([], {}, Zoom.DOTS)
 
 
-def test_the_narrowest_panel_has_one_cell_in_a_row() -> None:
+def test_narrowest_panel_has_one_cell_per_row() -> None:
     assert [len(run.tests) for row in lay_out([A], Zoom.DOTS, 1, 9).rows for run in row] == [1] * 5
     assert [len(run.tests) for row in lay_out([A], Zoom.DOTS, 2, 9).rows for run in row] == [2, 2, 1]
 
 
-def test_a_label_takes_a_third_of_the_width_and_26_cells_at_most() -> None:
+def test_label_has_at_most_third_and_26_cells() -> None:
     long = Group("x" * 40, ("t",))
     assert [lay_out([long], Zoom.DOTS, width, 9).rows[0][0].label_width for width in (30, 78, 200)] == [10, 26, 26]
     assert lay_out([Group("", ("t",))], Zoom.DOTS, 30, 9).places == {"t": (0, 0)}
 
 
-def test_chips_stand_under_the_heading_of_their_group_as_many_as_fit() -> None:
+def test_chips_are_below_group_heading() -> None:
     assert lay_out([A, Group("", ("z",))], Zoom.CHIPS, 56, 9) == Layout(
         [
             (CellRun("aa", 0, 56, 0, 1, (), 5),),
@@ -128,14 +130,14 @@ def test_chips_stand_under_the_heading_of_their_group_as_many_as_fit() -> None:
     )
 
 
-def test_a_chip_takes_27_cells() -> None:
+def test_chip_has_27_cells() -> None:
     steps = {width: lay_out([A], Zoom.CHIPS, width, 9).rows[1][0] for width in (20, 53, 54, 81)}
     assert {width: (run.step, len(run.tests)) for width, run in steps.items()} == {
         20: (20, 1), 53: (53, 1), 54: (27, 2), 81: (27, 3),
     }  # fmt: skip
 
 
-def test_a_table_has_one_test_in_a_row() -> None:
+def test_table_has_one_test_per_row() -> None:
     assert lay_out([B], Zoom.ROWS, 40, 9) == Layout(
         [
             (CellRun("b", 0, 40, 0, 1, (), 2),),
@@ -147,7 +149,7 @@ def test_a_table_has_one_test_in_a_row() -> None:
     )
 
 
-def test_the_test_at_a_place_is_the_nearest_one_in_its_row() -> None:
+def test_test_at_position_is_nearest_in_row() -> None:
     layout = lay_out([A, B, Group("c", ("c0",))], Zoom.DOTS, 18, 2)
     assert [layout.test_at(0, x) for x in (0, 3, 5, 7, 9, 10, 11, 40)] == [
         "a0", "a0", "a2", "a4", "a4", "a4", "c0", "c0",
@@ -162,7 +164,7 @@ def members(file: int, start: int, stop: int) -> tuple[str, ...]:
     return tuple(f"f{file}::t{place}" for place in range(start, stop))
 
 
-def test_a_label_takes_a_third_of_a_narrow_panel_and_never_the_last_cell() -> None:
+def test_label_in_narrow_panel_leaves_a_cell() -> None:
     def first_of(width: int) -> CellRun:
         return lay_out(groups_of([9]), Zoom.DOTS, width, 99).rows[0][0]
 
@@ -175,7 +177,7 @@ def test_a_label_takes_a_third_of_a_narrow_panel_and_never_the_last_cell() -> No
     assert (long.label_width, long.x) == (26, 27)
 
 
-def test_columns_hold_two_dozen_cells_at_most_before_a_group_is_broken() -> None:
+def test_columns_have_at_most_24_cells() -> None:
     rows = lay_out(groups_of([30] * 4), Zoom.DOTS, 70, 3).rows
     assert rows[0] == (
         CellRun("file_0", 0, 6, 7, 1, members(0, 0, 27), 30),
@@ -188,7 +190,7 @@ def test_columns_hold_two_dozen_cells_at_most_before_a_group_is_broken() -> None
     assert len(rows) == 4
 
 
-def test_groups_stand_in_columns_only_where_that_helps() -> None:
+def test_columns_are_used_only_if_shorter() -> None:
     assert len(lay_out(groups_of([2] * 5), Zoom.DOTS, 120, 5).rows) == 5
     assert len(lay_out(groups_of([2] * 5), Zoom.DOTS, 120, 4).rows) < 5
     one = lay_out(groups_of([500]), Zoom.DOTS, 120, 2)
@@ -198,14 +200,14 @@ def test_groups_stand_in_columns_only_where_that_helps() -> None:
     assert lay_out([], Zoom.DOTS, 80, 0) == Layout([], {}, Zoom.DOTS)
 
 
-def test_chips_share_the_width_however_narrow_it_is() -> None:
+def test_chips_share_any_width() -> None:
     groups = groups_of([3])
     assert lay_out(groups, Zoom.CHIPS, 26, 9).rows[1] == (CellRun("", 0, 0, 0, 26, members(0, 0, 1), 3),)
     assert lay_out(groups, Zoom.CHIPS, 27 * 3, 9).rows[1] == (CellRun("", 0, 0, 0, 27, members(0, 0, 3), 3),)
     assert lay_out(groups, Zoom.CHIPS, 1, 9).rows[1] == (CellRun("", 0, 0, 0, 1, members(0, 0, 1), 3),)
 
 
-def test_the_nearest_test_of_a_row_is_found() -> None:
+def test_nearest_test_in_row_is_found() -> None:
     rows = [
         (CellRun("a", 0, 4, 5, 3, ("a0", "a1"), 2), CellRun("b", 20, 4, 25, 3, ("b0", "b1"), 2)),
         (CellRun("heading", 0, 40, 0, 1, (), 2),),
@@ -246,7 +248,7 @@ def shown(choice: GridOptions) -> list[str]:
     return [test.split("test_")[1].split(".py")[0] for test in tests]
 
 
-def test_groups() -> None:
+def test_tests_are_grouped_by_each_criterion() -> None:
     assert labels(GridOptions()) == ["a1", "a2", "b2", "b10"]
     assert labels(GridOptions(group="state")) == ["waiting", "queued", "done"]
     assert labels(GridOptions(group="result")) == ["clean", "failed", "no result yet"]
@@ -255,14 +257,14 @@ def test_groups() -> None:
     assert labels(GridOptions(group="none")) == [""]
 
 
-def test_orders() -> None:
+def test_tests_are_sorted_by_each_criterion() -> None:
     assert shown(GridOptions(group="none", sort="need"))[:2] == ["b2", "a1"]
     assert shown(GridOptions(group="none", sort="duration"))[0] == "a1"
     assert shown(GridOptions(group="none", sort="cost"))[:2] == ["b10", "a1"]
     assert shown(GridOptions(group="none", sort="state"))[0] == "b10"
 
 
-def test_filters() -> None:
+def test_tests_are_filtered() -> None:
     assert shown(GridOptions(words="a1")) == ["a1"]
     assert shown(GridOptions(words="!a1 WAIT")) == ["b2"]
     assert shown(GridOptions(pills=frozenset({"failed", "waiting"}))) == ["a1", "b2"]
@@ -271,21 +273,21 @@ def test_filters() -> None:
 
 
 @given(st.sampled_from(GROUPINGS), st.sampled_from(SORTINGS))
-def test_every_grouping_and_order_shows_all(group: str, sort: str) -> None:
+def test_every_grouping_and_order_has_all_tests(group: str, sort: str) -> None:
     assert sorted(shown(GridOptions(group=group, sort=sort))) == ["a1", "a2", "b10", "b2"]
 
 
-def test_words() -> None:
+def test_filter_words_match_and_exclude() -> None:
     assert fits_words("one TWO", "two and one")
     assert not fits_words("one !two", "two and one")
     assert fits_words("one !", "one")
 
 
-def test_natural_order() -> None:
+def test_names_are_in_natural_order() -> None:
     assert sorted(["x10", "x9", "x"], key=natural) == ["x", "x9", "x10"]
 
 
-def test_files_are_named_as_shortly_as_they_can_be_told_apart() -> None:
+def test_short_file_names_are_unique() -> None:
     assert list(short_file_names(["t/e2e/test_a.py", "t/unit/test_b.py"]).values()) == ["a", "b"]
     assert list(short_file_names(["t/e2e/test_a.py", "t/unit/test_a.py"]).values()) == ["e2e/a", "unit/a"]
     assert list(short_file_names(["a.py", "a/b.py", "test_a.py"]).values()) == ["a.py", "a/b.py", "test_a.py"]

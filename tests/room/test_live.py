@@ -1,4 +1,4 @@
-"""The room shows what is written to the journal and to a transcript, told of it or looking."""
+"""The room shows new lines of the journal and of a transcript, with file notifications or by polling."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from swarm_tui.adapters.file_notices import FileNotices
 from swarm_tui.model import events as happened
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
-from tests.engine.rehearsal import QuickMngr, record_launch, rehearse
 from tests.room.scenes import open_store, press, shows
+from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
 
 
 @pytest.mark.parametrize("is_off", [False, True], ids=["told", "looking"])
-async def test_what_is_written_is_shown(is_off: bool, tmp_path: Path) -> None:
+async def test_room_shows_new_journal_and_transcript_lines(is_off: bool, tmp_path: Path) -> None:
     context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     record = next(context.state.tests())
     address = context.address_of(record.agent, 1)

@@ -1,15 +1,13 @@
-"""Marks can be undone and redone."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.room.marks import Marks
+from swarm_tui.room.app import Marks
 
 steps = st.lists(st.frozensets(st.sampled_from("abc")), max_size=8)
 
 
 @given(steps)
-def test_undoing_everything_and_redoing_it_gives_the_same(steps: list[frozenset[str]]) -> None:
+def test_undo_and_redo_of_everything_restores_marks(steps: list[frozenset[str]]) -> None:
     marks = Marks()
     for step in steps:
         marks = marks.changed_to(step)
@@ -24,13 +22,13 @@ def test_undoing_everything_and_redoing_it_gives_the_same(steps: list[frozenset[
     assert not marks.can_redo
 
 
-def test_a_new_mark_forgets_what_was_undone() -> None:
+def test_new_mark_clears_redo() -> None:
     marks = Marks().changed_to("a").changed_to("ab").undone().changed_to("ac")
     assert marks.tests == {"a", "c"}
     assert not marks.can_redo
     assert marks.redone() == marks
 
 
-def test_what_changes_nothing_is_no_step() -> None:
+def test_unchanged_marks_add_no_undo_step() -> None:
     assert not Marks().changed_to([]).can_undo
     assert Marks().undone() == Marks()

@@ -1,4 +1,4 @@
-"""What the mouse does: heads sort, text is selected and copied, locations lead to the editor."""
+"""The mouse: click headings to sort, select text to copy it, click locations to open the editor."""
 
 import re
 from collections.abc import Iterator
@@ -11,19 +11,18 @@ from textual.pilot import Pilot
 
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model import events as happened
-from swarm_tui.model.harvest import HarvestReport
-from swarm_tui.model.outcome import Escalation, Location
-from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import Result
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.report import Escalation, Location, PulledWork
+from swarm_tui.model.results import Result
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.colours import link_to
-from swarm_tui.room.draw.side import draw_side
-from swarm_tui.room.screens.fixes import FixesScreen
-from swarm_tui.room.screens.panel_border import LARGEST, SMALLEST, _shares
-from swarm_tui.room.screens.sweep import SweepScreen
-from tests.room.scenes import Scene, fixed_sweep, press, room_on, shows, sweep_of, text_on_screen
+from swarm_tui.room.fixes.screen import FixesScreen
+from swarm_tui.room.grid.screen import GridScreen
+from swarm_tui.room.grid.side import draw_side
+from swarm_tui.room.widgets.border import LARGEST, SMALLEST, _shares
+from tests.room.scenes import Scene, fixed_sweep, press, resize, room_on, shows, sweep_of, text_on_screen
 
 ROWS = Scene("rows", ("plus", "plus"), 120, 36)
 
@@ -38,7 +37,7 @@ async def click_word(app: RoomApp, pilot: Pilot[str], word: str, line: int) -> N
     await pilot.click(offset=(text_on_screen(app).splitlines()[line].index(word), line))
 
 
-async def test_the_head_of_a_column_sorts_and_sorts_back(folder: SweepFolder) -> None:
+async def test_click_on_column_heading_sorts_and_sorts_back(folder: SweepFolder) -> None:
     async with room_on(folder, ROWS) as (app, pilot):
         await click_word(app, pilot, "time", 4)
         assert app.choice.sort == "duration"
@@ -47,7 +46,7 @@ async def test_the_head_of_a_column_sorts_and_sorts_back(folder: SweepFolder) ->
         assert app.choice.sort == "file"
 
 
-async def test_text_of_a_panel_is_selected_and_copied(folder: SweepFolder) -> None:
+async def test_selected_panel_text_is_copied(folder: SweepFolder) -> None:
     async with room_on(folder, ROWS) as (app, pilot):
         await press(pilot, "6")
         await pilot.mouse_down(offset=(2, 5))
@@ -60,20 +59,20 @@ async def test_text_of_a_panel_is_selected_and_copied(folder: SweepFolder) -> No
         assert [line.strip() for line in copied[:2]] == [line.removesuffix("▁").strip() for line in shown]
 
 
-def test_a_location_is_a_link_that_no_name_breaks_out_of() -> None:
+def test_location_link_escapes_file_name() -> None:
     record = TestRecord("tests/a b\x1b\\é.py::test_x", file="tests/a b\x1b\\é.py", line=7)
     (part,) = [part for line in draw_side(record, 80, 0.0, repository="/home/p") for part in line if part.spot]
     assert part.spot == "file:7:/home/p/tests/a b\x1b\\é.py"
     assert link_to(part.spot).link == "file:///home/p/tests/a%20b%1B%5C%C3%A9.py#7"
 
 
-async def test_a_file_that_is_not_here_is_said(folder: SweepFolder) -> None:
+async def test_missing_file_is_reported(folder: SweepFolder) -> None:
     async with room_on(folder, ROWS) as (app, pilot):
         await press(pilot, "o")
         assert "is not on this machine" in text_on_screen(app)
 
 
-async def test_of_several_places_each_is_said_why_and_none_leads_out_of_the_repository(tmp_path: Path) -> None:
+async def test_locations_have_reasons_and_stay_in_repository(tmp_path: Path) -> None:
     long_name = f"docs/{'a long name of a document ' * 3}about prices.md"
     for name in ("test_shop.py", "prices.py", long_name):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -87,7 +86,7 @@ async def test_of_several_places_each_is_said_why_and_none_leads_out_of_the_repo
     writer = JournalWriter(sweep.events, last_seq=0, last_at=0.0)
     for event in (
         happened.Queued(test=test, agent="x", file="test_shop.py", line=1),
-        happened.Harvested(test=test, result=Result.UNRESOLVED, harvest=HarvestReport(escalations=(unclear,))),
+        happened.Harvested(test=test, result=Result.UNRESOLVED, harvest=PulledWork(escalations=(unclear,))),
     ):
         writer.append(event)
     writer.close()
@@ -108,10 +107,10 @@ async def drag(pilot: Pilot[str], start: tuple[int, int], end: tuple[int, int]) 
     await pilot.pause()
 
 
-async def test_the_border_between_two_panels_is_dragged_and_stays_there(folder: SweepFolder) -> None:
+async def test_dragged_panel_border_is_saved(folder: SweepFolder) -> None:
     async with room_on(folder, Scene("wide", (), 120, 36)) as (app, pilot):
         screen = app.room_screen
-        assert isinstance(screen, SweepScreen)
+        assert isinstance(screen, GridScreen)
         side = screen.side.lines
         before = side.region
         await drag(pilot, (before.x, before.y + 4), (before.x - 20, before.y + 4))
@@ -120,23 +119,21 @@ async def test_the_border_between_two_panels_is_dragged_and_stays_there(folder: 
         assert screen.grid.region.right == side.region.x
         dragged = side.region
         await drag(pilot, (dragged.x - 1, dragged.y + 4), (2, dragged.y + 4))
-        assert screen.grid.region.width >= 120 * SMALLEST // 100, "neither panel is lost"
+        assert screen.grid.region.width >= 120 * SMALLEST // 100, "both panels stay visible"
         await drag(pilot, (dragged.x + 5, dragged.y + 4), (dragged.x + 30, dragged.y + 4))
         kept = side.region
-        await pilot.resize_terminal(80, 24)
-        await pilot.pause()
-        assert (screen.grid.region.width, side.region.width) == (80, 80), "stacked panels have heights of their own"
+        await resize(pilot, 80, 24)
+        assert (screen.grid.region.width, side.region.width) == (80, 80), "stacked panels have separate sizes"
         top = side.region.y
         await drag(pilot, (20, top), (20, top - 4))
         assert side.region.y == top - 4
-        await pilot.resize_terminal(120, 36)
-        await pilot.pause()
+        await resize(pilot, 120, 36)
         assert side.region == kept
         assert app.chosen.panels.split()[0].startswith("sweep=")
         assert app.chosen.panels.split()[1].startswith("sweep-stacked=")
 
 
-async def test_the_border_of_the_merge_view_is_dragged_in_both_shapes() -> None:
+async def test_fixes_border_is_dragged_in_both_layouts() -> None:
     scene = Scene("fixes", ("3",), 200, 60, is_integrated=True)
     with sweep_of(scene) as sweep:
         async with room_on(sweep, scene) as (app, pilot):
@@ -147,22 +144,20 @@ async def test_the_border_of_the_merge_view_is_dragged_in_both_shapes() -> None:
             assert (fixes.region.right, reading.region.right) == (reading.region.x, 200)
             assert fixes.region.width >= 100
             kept = fixes.region
-            await pilot.resize_terminal(80, 40)
-            await pilot.pause()
+            await resize(pilot, 80, 40)
             before = fixes.region
-            assert before.height < 20, "stacked panels have heights of their own"
+            assert before.height < 20, "stacked panels have separate sizes"
             await drag(pilot, (20, reading.region.y), (20, reading.region.y + 6))
             assert reading.region.y == fixes.region.bottom
             assert fixes.region.height >= before.height + 5
-            await pilot.resize_terminal(200, 60)
-            await pilot.pause()
+            await resize(pilot, 200, 60)
             assert fixes.region == kept
 
 
-async def test_other_places_are_no_borders(folder: SweepFolder) -> None:
+async def test_drag_outside_border_does_nothing(folder: SweepFolder) -> None:
     async with room_on(folder, Scene("wide", (), 120, 36)) as (app, pilot):
         screen = app.room_screen
-        assert isinstance(screen, SweepScreen)
+        assert isinstance(screen, GridScreen)
         before = screen.side.lines.region
         for start in ((before.x + 3, before.y + 3), (10, 10), (before.x, 0), (119, 10)):
             await drag(pilot, start, (30, 12))
@@ -170,7 +165,7 @@ async def test_other_places_are_no_borders(folder: SweepFolder) -> None:
 
 
 @given(st.text())
-def test_what_was_remembered_of_panels_is_passed_over_where_it_makes_no_sense(text: str) -> None:
+def test_invalid_saved_panel_sizes_are_ignored(text: str) -> None:
     assert all(SMALLEST <= share <= LARGEST for share in _shares(text).values())
     assert _shares(f"{text} sweep=40")["sweep"] == 40
     assert _shares("a=5 b=99 c=x d inbox=15 e=0040") == {"inbox": 15}

@@ -1,4 +1,4 @@
-"""What the merge view tells while there are no fixes, and that it comes alive by itself."""
+"""The Fixes screen without fixes, and its update when the fixes are ready."""
 
 import json
 import re
@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.progress_file import PROGRESS_FILE
 from swarm_tui.model import events as happened
-from swarm_tui.model.progress import Progress
-from swarm_tui.room.draw.no_fixes import NoFixesFacts, draw_no_fixes, no_fixes_message
-from swarm_tui.room.draw.parts import text_of, width_of
+from swarm_tui.model.formatting import Progress
+from swarm_tui.room.draw.spans import text_of, width_of
+from swarm_tui.room.fixes.draw import NoFixesFacts, draw_no_fixes, no_fixes_message
 from tests.room.larder import ENDED, begin_larder
 from tests.room.scenes import Scene, room_on, text_on_screen
 from tests.waiting import eventually
@@ -40,23 +40,29 @@ FACTS = NoFixesFacts(
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        (FACTS, "3 of 12 tests are done. After the last one all work is integrated"),
+        (FACTS, "3 of 12 tests are done. Fixes appear after the last test"),
         (replace(FACTS, done=1), "1 of 12 tests is done."),
-        (replace(FACTS, done=12), "12 of 12 tests are done. Integration comes next"),
+        (replace(FACTS, done=12), "12 of 12 tests are done. Integration starts next"),
         (replace(FACTS, done=12, integration="integrating", integrating_for=72.0), "for 1m12s now"),
-        (replace(FACTS, integration="failed", detail="no space left"), "no space left. `swarm-tui integrate 20261118`"),
-        (replace(FACTS, integration="done"), "there is nothing to decide"),
-        (replace(FACTS, is_living=False), "no engine works on the rest. `swarm-tui resume 20261118`"),
-        (replace(FACTS, done=12, is_living=False), "`swarm-tui integrate 20261118` makes it"),
-        (replace(FACTS, has_integrator=False), "`swarm-tui integrate 20261118` makes it"),
-        (replace(FACTS, is_simulated=True, integration="done"), "`swarm-tui demo` makes real ones"),
+        (
+            replace(FACTS, integration="failed", detail="no space left"),
+            "no space left. To try again: `swarm-tui integrate 20261118`",
+        ),
+        (replace(FACTS, integration="done"), "has no fixes to review"),
+        (
+            replace(FACTS, is_living=False),
+            "the engine is not running. To continue and integrate: `swarm-tui resume 20261118`",
+        ),
+        (replace(FACTS, done=12, is_living=False), "run `swarm-tui integrate 20261118`"),
+        (replace(FACTS, has_integrator=False), "run `swarm-tui integrate 20261118`"),
+        (replace(FACTS, is_simulated=True, integration="done"), "`swarm-tui demo` creates real ones"),
     ],
 )
-def test_it_says_how_far_the_sweep_is_and_what_to_do(facts: NoFixesFacts, words: str) -> None:
+def test_no_fixes_message_has_progress_and_command(facts: NoFixesFacts, words: str) -> None:
     assert words in no_fixes_message(facts)[1]
 
 
-def test_while_it_integrates_it_says_what_the_integrator_does() -> None:
+def test_no_fixes_panel_shows_integration_progress() -> None:
     facts = replace(
         FACTS, done=12, integration="integrating", progress=Progress("measuring", 3, 12, "fixes", 40.0, 0.5)
     )
@@ -66,14 +72,14 @@ def test_while_it_integrates_it_says_what_the_integrator_does() -> None:
 
 
 @pytest.mark.parametrize("width", [20, 40, 78, 198])
-def test_every_line_fits(width: int) -> None:
+def test_no_fixes_lines_fit(width: int) -> None:
     for facts in (FACTS, replace(FACTS, integration="failed", detail="x" * 300)):
         _, text, role = no_fixes_message(facts)
         lines = draw_no_fixes(facts, text, role, width)
         assert all(width_of(line) <= width for line in lines), [line for line in lines if width_of(line) > width]
 
 
-async def test_the_fixes_come_by_themselves_when_the_sweep_is_integrated(tmp_path: Path) -> None:
+async def test_fixes_appear_after_integration(tmp_path: Path) -> None:
     sweep = begin_larder(tmp_path / "larder")
     sweep.work(["soon_includes_today", "a_new_larder_is_empty"])
     lock = EngineLock(sweep.folder.lock)
@@ -84,12 +90,12 @@ async def test_the_fixes_come_by_themselves_when_the_sweep_is_integrated(tmp_pat
             assert "Count today and the last day as soon" not in text_on_screen(app)
             assert "◆ soon_includes_today" in text_on_screen(app)
             sweep.work([name for name in sweep.records if name not in ("soon_includes_today", "a_new_larder_is_empty")])
-            await shows(pilot, "27 of 27 tests are done. Integration comes next")
+            await shows(pilot, "27 of 27 tests are done. Integration starts next")
             said = {"at": ENDED + 1, "doing": "measuring", "done": 3, "total": 12, "noun": "fixes", "whole": 0.34}
             sweep.folder.integrator.mkdir()
             (sweep.folder.integrator / PROGRESS_FILE).write_text(json.dumps(said))
             sweep.begin_integrating()
-            await shows(pilot, "All work is put together on one branch")
+            await shows(pilot, "are being integrated into one branch")
             await shows(pilot, "integrating 34%", "━━━──", "3 of 12 fixes")
             await pilot.press("1")
             await shows(pilot, "Integrating: measuring ━", "3 of 12 fixes")
@@ -102,7 +108,7 @@ async def test_the_fixes_come_by_themselves_when_the_sweep_is_integrated(tmp_pat
         lock.release()
 
 
-async def test_a_failed_integration_says_why_and_is_over_when_it_is_repeated(tmp_path: Path) -> None:
+async def test_failed_integration_shows_reason_until_repeated(tmp_path: Path) -> None:
     sweep = begin_larder(tmp_path / "larder")
     sweep.work()
     sweep.append(happened.IntegrationFailed(reason="no space left on the device"), happened.EngineEnded())
@@ -119,5 +125,7 @@ async def shows(pilot: Pilot[str], *words: str) -> None:
 
 async def until(pilot: Pilot[str], is_so: Callable[[str], bool]) -> None:
     await eventually(
-        lambda: is_so(" ".join(text_on_screen(pilot.app).replace("│", " ").split())), "what the screen shows"
+        lambda: is_so(" ".join(text_on_screen(pilot.app).replace("│", " ").split())),
+        "what a test expects of the screen",
+        describe=lambda: text_on_screen(pilot.app),
     )

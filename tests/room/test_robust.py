@@ -1,4 +1,4 @@
-"""A crash, an engine that dies, notices, the splash, the page of the first run."""
+"""A crash, an engine that dies, notifications, the splash screen, the page of the first run."""
 
 import os
 from pathlib import Path
@@ -6,30 +6,28 @@ from pathlib import Path
 import pytest
 from textual.worker import WorkerFailed
 
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.states import State
-from swarm_tui.room.app import RoomApp
-from swarm_tui.room.crash import write_crash_report
+from swarm_tui.model.results import State
+from swarm_tui.room.app import RoomApp, is_due, write_crash_report
 from swarm_tui.room.first_run import BEGINNINGS, FirstRunApp
-from swarm_tui.room.garbage import is_due
-from swarm_tui.room.notices import Notices
-from swarm_tui.room.screens.log import LogScreen
+from swarm_tui.room.notifications import TerminalNotifications
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.splash import draw_splash
 from swarm_tui.room.store import Store
+from swarm_tui.room.streams import LogScreen
 from swarm_tui.simulate.feeder import main as feed
 from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, shows, text_on_screen
 from tests.waiting import eventually
 
 
 class BrokenStore(Store):
-    """A store that fails while the room is open."""
+    """A store that raises an error while the room is open."""
 
     def check_engine(self) -> bool:
         if self.is_loaded:
-            raise RuntimeError("something of ours is broken \x1b[31m")
+            raise RuntimeError("a part of the room is broken \x1b[31m")
         return super().check_engine()
 
 
@@ -38,53 +36,53 @@ async def stay_in(app: RoomApp) -> None:
         await eventually(lambda: not app.is_running, "the end of the room")
 
 
-async def test_a_crash_leaves_a_report_and_no_text_of_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_crash_writes_report_without_agent_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with fixed_sweep(5) as folder:
         store = BrokenStore(folder)
         app = RoomApp(store, Settings(notify="none"))
-        with pytest.raises(WorkerFailed, match="something of ours"):
+        with pytest.raises(WorkerFailed, match="a part of the room"):
             await stay_in(app)
     (report,) = (tmp_path / "swarm-tui" / "crashes").iterdir()
     text = report.read_text()
-    assert "something of ours is broken" in text
+    assert "a part of the room is broken" in text
     assert "\x1b" not in text
     assert app.return_code == 1
 
 
-def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_crash_report_shows_reason(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert "boom" in write_crash_report(blocked, "Traceback\nRuntimeError: boom\n")
 
 
-async def test_an_engine_that_dies_is_told_and_resuming_offered(tmp_path: Path) -> None:
+async def test_dead_engine_is_reported_with_resume_key(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path / "s")
     feed([str(folder.root), "--tests", "20", "--ahead", "0.5", "--seconds", "0", "--at", str(NOW)])
     async with room_on(folder, Scene("dead")) as (app, pilot):
         assert "engine gone" in text_on_screen(app)
         assert "R resumes" in text_on_screen(app)
         await pilot.press("greater_than_sign")
-        assert "R starts one" in text_on_screen(app)
+        assert "press R to resume" in text_on_screen(app)
         assert app.room_screen is not None
         resume = next(action for action in app.room_screen.actions if action.id == "sweep.resume")
         assert resume.why_not() == ""
 
 
-async def test_what_failed_explains_itself_in_the_log(tmp_path: Path) -> None:
+async def test_failed_action_has_details_in_log(tmp_path: Path) -> None:
     with fixed_sweep(5) as folder:
         folder.requests.mkdir()
         async with room_on(folder, Scene("refused")) as (app, pilot):
             await pilot.press("greater_than_sign")
             assert "cannot be opened" in text_on_screen(app)
             await pilot.press("6")
-            await shows(pilot, "slots could not be asked")
+            await shows(pilot, "cannot request slots")
             assert isinstance(app.room_screen, LogScreen)
 
 
-def test_notices_ring_when_someone_begins_to_wait_and_at_the_end() -> None:
+def test_bell_rings_for_waiting_agent_and_at_end() -> None:
     written: list[str] = []
-    notices = Notices(written.append, "bell", "20261118\x1b[2J")
+    notices = TerminalNotifications(written.append, "bell", "20261118\x1b[2J")
     state = SweepState().apply_all([happened.Queued(test="a"), happened.Queued(test="b")])
     notices.update(state)
     assert "\x07" not in [text for text in written if not text.startswith("\x1b]2;")]
@@ -100,10 +98,10 @@ def test_notices_ring_when_someone_begins_to_wait_and_at_the_end() -> None:
     assert titles == ["\x1b]2;swarm 20261118 0/2\x07", "\x1b]2;swarm 20261118 0/2 ?1\x07"]
 
 
-def test_notices_can_go_to_the_desktop_or_nowhere() -> None:
+def test_notifications_can_use_desktop_or_be_off() -> None:
     for kind, expected in (("desktop", "\x1b]9;swarm-tui s: 1 test waits for an answer\x07"), ("none", None)):
         written: list[str] = []
-        notices = Notices(written.append, kind, "s")
+        notices = TerminalNotifications(written.append, kind, "s")
         state = SweepState().apply_all([happened.Queued(test="a")])
         notices.update(state)
         state.apply(happened.Seen(test="a", state=State.WAITING))
@@ -115,16 +113,14 @@ def test_notices_can_go_to_the_desktop_or_nowhere() -> None:
     ("collections", "since_key", "expected"),
     [(9, 5.0, False), (10, 0.5, False), (10, 1.0, True), (299, 0.0, False), (300, 0.0, True)],
 )
-def test_garbage_waits_for_a_rest_between_keys_but_not_for_ever(
-    collections: int, since_key: float, expected: bool
-) -> None:
+def test_garbage_collection_waits_for_pause_with_limit(collections: int, since_key: float, expected: bool) -> None:
     assert is_due(collections, since_key) is expected
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (20, 8), (5, 2), (200, 60)])
 @pytest.mark.parametrize("is_ascii", [True, False])
 @pytest.mark.parametrize("name", ["20261118\x1b[2J" * 20, ""])
-def test_the_splash_fits(width: int, height: int, is_ascii: bool, name: str) -> None:
+def test_splash_fits(width: int, height: int, is_ascii: bool, name: str) -> None:
     lines = draw_splash(name, width, height, is_ascii=is_ascii).split("\r\n")
     assert len(lines) <= height
     assert all(len(line) <= width for line in lines)
@@ -136,7 +132,7 @@ def is_all_shown(text: str) -> bool:
     return all(beginning.command in text and beginning.text in text for beginning in BEGINNINGS)
 
 
-async def test_the_first_run_page_gives_the_command_that_was_chosen() -> None:
+async def test_first_run_page_returns_chosen_command() -> None:
     app = FirstRunApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await eventually(lambda: is_all_shown(text_on_screen(app)), "the whole page")
@@ -144,7 +140,7 @@ async def test_the_first_run_page_gives_the_command_that_was_chosen() -> None:
     assert app.return_value == ["demo"]
 
 
-async def test_a_command_that_needs_words_is_shown_to_be_typed() -> None:
+async def test_first_run_page_shows_command_with_arguments() -> None:
     app = FirstRunApp(is_ascii=True)
     async with app.run_test(size=(40, 12)) as pilot:
         await pilot.press("down", "down", "down", "enter")
@@ -155,6 +151,6 @@ async def test_a_command_that_needs_words_is_shown_to_be_typed() -> None:
     assert app.return_value == []
 
 
-def test_textual_is_set_up_before_it_is_imported() -> None:
+def test_textual_settings_precede_import() -> None:
     assert os.environ["TEXTUAL_ANIMATIONS"] == "none"
     assert int(os.environ["TEXTUAL_FPS"]) >= 120

@@ -1,4 +1,4 @@
-"""Each screen as text, on a small and a large terminal; `SWARM_WRITE_SCENES=1` writes what is there now."""
+"""Each screen as text, on a small and a large terminal. `SWARM_WRITE_SCENES=1` writes the current screens."""
 
 import os
 import time
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("utc")
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 60)])
 @pytest.mark.parametrize("name", KEYS)
-async def test_it_looks_as_it_did(name: str, width: int, height: int) -> None:
+async def test_screen_matches_expected_text(name: str, width: int, height: int) -> None:
     path = SHOWN / f"{name}-{width}x{height}.txt"
     is_writing = bool(os.environ.get("SWARM_WRITE_SCENES"))
     expected = "" if is_writing else path.read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ async def test_it_looks_as_it_did(name: str, width: int, height: int) -> None:
     assert shown == path.read_text(encoding="utf-8")
 
 
-async def test_with_ascii_nothing_else_is_drawn_by_the_room() -> None:
+async def test_ascii_room_draws_only_ascii() -> None:
     with fixed_sweep() as folder:
         for keys in (("w",), ("plus", "w"), ("plus", "plus"), ("4",), ("5",), ("6",)):
             async with room_on(folder, Scene("ascii", keys, is_ascii=True)) as (app, _):
@@ -52,5 +52,5 @@ async def test_with_ascii_nothing_else_is_drawn_by_the_room() -> None:
                 assert text.isascii(), {character for character in text if not character.isascii()}
 
 
-def test_the_clock_of_the_scenes_stands_still() -> None:
+def test_scene_clock_is_fixed() -> None:
     assert time.gmtime(NOW).tm_year == 2026

@@ -1,4 +1,4 @@
-"""What the config file sets and what the room remembers."""
+"""The config file and the saved state of the room."""
 
 from pathlib import Path
 
@@ -19,18 +19,18 @@ def write_config(folder: Path, text: str) -> dict[str, str]:
     return environment(folder)
 
 
-def test_without_any_file_there_are_defaults(tmp_path: Path) -> None:
+def test_settings_without_files_are_defaults(tmp_path: Path) -> None:
     settings = read_settings(environment(tmp_path))
     assert (settings.remembered, settings.keys, settings.notify) == (Remembered(), {}, "bell")
 
 
-def test_a_choice_is_remembered(tmp_path: Path) -> None:
+def test_view_setting_is_saved(tmp_path: Path) -> None:
     read_settings(environment(tmp_path)).remember(theme="nord", has_side=False)
     assert read_settings(environment(tmp_path)).remembered == Remembered(theme="nord", has_side=False)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"theme": 3, "has_side": false, "unknown": 1}', "\x00"])
-def test_a_broken_memory_is_forgotten_in_part(tmp_path: Path, content: str) -> None:
+def test_invalid_saved_values_are_ignored(tmp_path: Path, content: str) -> None:
     path = tmp_path / "state" / "swarm-tui" / "room.json"
     path.parent.mkdir(parents=True)
     path.write_text(content)
@@ -39,7 +39,7 @@ def test_a_broken_memory_is_forgotten_in_part(tmp_path: Path, content: str) -> N
     assert remembered.has_side == ("has_side" not in content)
 
 
-def test_choices_belong_to_a_project(tmp_path: Path) -> None:
+def test_view_settings_belong_to_project(tmp_path: Path) -> None:
     settings = read_settings(environment(tmp_path)).remember_for("/one", zoom="rows", sort="cost")
     settings.remember_for("/two", group="state", sweep="s", test="t")
     settings = read_settings(environment(tmp_path))
@@ -49,20 +49,20 @@ def test_choices_belong_to_a_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("choices", [3, [], {"zoom": 3}, {"nothing": "x"}, None])
-def test_broken_choices_of_a_project_are_forgotten(choices: object) -> None:
+def test_invalid_project_settings_are_ignored(choices: object) -> None:
     settings = Settings(remembered=Remembered(projects={"/one": choices}))
     assert settings.choices_for("/one") == ProjectChoices()
     assert settings.remember_for("/one", zoom="rows").choices_for("/one").zoom == "rows"
 
 
-def test_a_memory_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+def test_unwritable_state_file_is_ignored(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     settings = Settings(state_file=blocked / "room.json").remember(theme="nord")
     assert settings.remembered.theme == "nord"
 
 
-def test_the_config_sets_theme_notices_and_keys(tmp_path: Path) -> None:
+def test_config_sets_theme_notifications_and_keys(tmp_path: Path) -> None:
     text = '[room]\ntheme = "nord"\nnotify = "none"\n[keys]\n"sweep.wanted" = "W"\n"room.help" = ["?", "f1"]\n'
     settings = read_settings(write_config(tmp_path, text))
     assert (settings.theme, settings.notify) == ("nord", "none")
@@ -79,11 +79,11 @@ def test_the_config_sets_theme_notices_and_keys(tmp_path: Path) -> None:
         ("[", "config.toml"),
     ],
 )
-def test_what_cannot_be_understood_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_invalid_config_is_reported(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         read_settings(write_config(tmp_path, text))
 
 
-def test_a_setting_of_the_room_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"\[room\] knows no 'thme': it has theme and notify"):
+def test_unknown_setting_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"unknown key in \[room\]: 'thme'"):
         read_settings(write_config(tmp_path, '[room]\nthme = "nord"\n'))

@@ -1,4 +1,4 @@
-"""The store follows a sweep's folder, tells what changed, and what became of what was asked."""
+"""The store follows a sweep's folder and reports changes and answers to requests."""
 
 import json
 import platform
@@ -9,11 +9,10 @@ import pytest
 
 from swarm_tui.journal.append import EngineLock, JournalWriter, LineAppender
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.requests import RequestFollower
+from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model import events as happened
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.states import Result, State
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.results import Result, State
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room.store import Answer, ChangeScope, EngineState, Store, SweepChanged
 
 
@@ -37,7 +36,7 @@ def _engine(store: Store) -> EngineState:
     return store.engine
 
 
-def test_it_tells_what_changed_once(folder: SweepFolder) -> None:
+def test_store_reports_each_change_once(folder: SweepFolder) -> None:
     write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
     store = Store(folder)
     assert not store.read_new_events()
@@ -50,7 +49,7 @@ def test_it_tells_what_changed_once(folder: SweepFolder) -> None:
     assert store.drain() == SweepChanged()
 
 
-def test_a_folder_without_a_journal_is_an_empty_sweep(folder: SweepFolder) -> None:
+def test_store_without_journal_is_empty(folder: SweepFolder) -> None:
     store = Store(folder)
     assert not store.read_new_events()
     assert store.is_loaded
@@ -58,7 +57,7 @@ def test_a_folder_without_a_journal_is_an_empty_sweep(folder: SweepFolder) -> No
     assert store.engine is EngineState.ENDED
 
 
-def test_a_journal_that_begins_anew_is_read_anew(folder: SweepFolder) -> None:
+def test_replaced_journal_is_read_again(folder: SweepFolder) -> None:
     write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
     store = Store(folder)
     store.read_new_events()
@@ -70,13 +69,13 @@ def test_a_journal_that_begins_anew_is_read_anew(folder: SweepFolder) -> None:
     assert list(store.state.records) == ["c"]
 
 
-def test_a_folder_that_vanishes_is_told_and_what_was_known_stays(folder: SweepFolder) -> None:
+def test_missing_folder_is_reported_and_state_kept(folder: SweepFolder) -> None:
     write(folder, happened.Queued(test="a"))
     store = Store(folder)
     store.read_new_events()
     shutil.rmtree(folder.root)
     store.read_new_events()
-    assert "vanished" in store.problem
+    assert "folder not found" in store.problem
     assert list(store.state.records) == ["a"]
     assert store.log()[-1].level == "error"
     folder.root.mkdir()
@@ -86,7 +85,7 @@ def test_a_folder_that_vanishes_is_told_and_what_was_known_stays(folder: SweepFo
     assert list(store.state.records) == ["a", "b"]
 
 
-def test_events_of_a_newer_version_are_passed_over_and_told(folder: SweepFolder) -> None:
+def test_events_of_newer_version_are_ignored_and_reported(folder: SweepFolder) -> None:
     LineAppender(folder.events).append(b'{"seq": 1, "at": 1, "type": "teleported", "test": "a"}')
     write(folder, happened.Queued(test="a"))
     store = Store(folder)
@@ -95,7 +94,7 @@ def test_events_of_a_newer_version_are_passed_over_and_told(folder: SweepFolder)
     assert list(store.state.records) == ["a"]
 
 
-def test_a_line_longer_than_a_slice_is_read(folder: SweepFolder) -> None:
+def test_line_longer_than_slice_is_read(folder: SweepFolder) -> None:
     write(folder, happened.Noted(text="x" * 1_500_000), happened.Queued(test="a"))
     store = Store(folder)
     for _ in range(10):
@@ -104,7 +103,7 @@ def test_a_line_longer_than_a_slice_is_read(folder: SweepFolder) -> None:
     assert list(store.state.records) == ["a"]
 
 
-def test_a_torn_line_waits_for_its_end(folder: SweepFolder) -> None:
+def test_incomplete_line_is_read_later(folder: SweepFolder) -> None:
     line = json.dumps({"seq": 1, "at": 1, "type": "queued", "test": "a"}).encode() + b"\n"
     folder.events.write_bytes(line[:20])
     store = Store(folder)
@@ -115,14 +114,14 @@ def test_a_torn_line_waits_for_its_end(folder: SweepFolder) -> None:
     assert list(store.state.records) == ["a"]
 
 
-def test_the_engine_is_known_by_its_lock(folder: SweepFolder) -> None:
+def test_engine_state_follows_lock(folder: SweepFolder) -> None:
 
     write(folder, happened.EngineStarted(pid=1, machine=platform.node()))
     store = Store(folder)
     store.read_new_events()
     store.check_engine()
     assert _engine(store) is EngineState.GONE
-    assert "R starts" in store.why_no_requests()
+    assert "press R" in store.why_no_requests()
     lock = EngineLock(folder.lock)
     lock.acquire()
     assert store.check_engine()
@@ -135,7 +134,7 @@ def test_the_engine_is_known_by_its_lock(folder: SweepFolder) -> None:
     assert _engine(store) is EngineState.ENDED
 
 
-def test_of_another_machines_engine_nothing_is_claimed(folder: SweepFolder) -> None:
+def test_engine_on_other_machine_has_unknown_state(folder: SweepFolder) -> None:
     write(folder, happened.EngineStarted(pid=1, machine="far-away"))
     store = Store(folder)
     store.read_new_events()
@@ -144,7 +143,7 @@ def test_of_another_machines_engine_nothing_is_claimed(folder: SweepFolder) -> N
     assert "far-away" in store.why_no_requests()
 
 
-def test_what_was_asked_is_pending_until_it_is_answered(folder: SweepFolder) -> None:
+def test_request_is_pending_until_answered(folder: SweepFolder) -> None:
     write(folder, happened.Queued(test="a"))
     store = Store(folder)
     store.read_new_events()
@@ -168,7 +167,7 @@ def test_what_was_asked_is_pending_until_it_is_answered(folder: SweepFolder) -> 
     assert store.wanted_slots == 0
 
 
-def test_patterns_and_cost_follow_the_journal(folder: SweepFolder) -> None:
+def test_patterns_and_cost_follow_journal(folder: SweepFolder) -> None:
     now = [10.0]
     store = Store(folder, clock=lambda: now[0])
     for test in ("a", "b"):

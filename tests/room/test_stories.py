@@ -1,4 +1,4 @@
-"""What a person does with the room, at a terminal."""
+"""User stories of the room in a real terminal."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ OpenRoom = Callable[..., ProgramTerminal]
 
 @pytest.fixture
 def room(tmp_path: Path) -> Iterator[OpenRoom]:
-    """Start swarm-tui with these words, in an empty folder and with a home of its own."""
+    """Start swarm-tui with these arguments, in an empty folder and with a separate home."""
     environment = {
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": f"{tmp_path}/state",
@@ -37,16 +37,16 @@ def room(tmp_path: Path) -> Iterator[OpenRoom]:
         yield start
 
 
-def test_one_watches_finds_who_waits_and_leaves(room: OpenRoom) -> None:
+def test_user_finds_waiting_test_and_leaves(room: OpenRoom) -> None:
     terminal = room("simulate", "--tests", "60", "--ahead", "0.8", "--rate", "5", "--seed", "4")
     terminal.wait_until(lambda screen: screen.has_list("Tests 60"))
     terminal.press("w")
-    terminal.wait_for(re.compile(r"\d of \d+ tests? that want"))
+    terminal.wait_for(re.compile(r"\d of \d+ tests? that need"))
     terminal.press("+", "+")
     screen = terminal.wait_for(re.compile(r"state +test"))
     assert screen.list("Tests 60").selected is not None
     terminal.press("/")
-    terminal.wait_for("filter; !word")
+    terminal.wait_for("filter (!word")
     terminal.type("e2e")
     terminal.wait_for("match /e2e")
     terminal.press("Escape")
@@ -58,7 +58,7 @@ def test_one_watches_finds_who_waits_and_leaves(room: OpenRoom) -> None:
     assert not terminal.has_own_screen
 
 
-def test_slots_asked_for_become_true(room: OpenRoom) -> None:
+def test_requested_slots_are_applied(room: OpenRoom) -> None:
     terminal = room("simulate", "--tests", "60", "--ahead", "0.3", "--rate", "5", "--slots", "10")
     terminal.wait_for("/10 ")
     terminal.press(">", ">")
@@ -69,7 +69,7 @@ def test_slots_asked_for_become_true(room: OpenRoom) -> None:
     terminal.wait_for(re.compile(r"slots \d+/4 "))
 
 
-def test_keys_that_are_read_at_once_go_where_the_ones_before_have_led(room: OpenRoom) -> None:
+def test_keys_read_together_follow_opened_screens(room: OpenRoom) -> None:
     terminal = room("simulate", "--tests", "60", "--ahead", "0.8", "--rate", "1", "--seed", "4")
     terminal.wait_until(lambda screen: screen.has_list("Tests 60"))
     terminal.type(":slots 4\r")
@@ -80,7 +80,7 @@ def test_keys_that_are_read_at_once_go_where_the_ones_before_have_led(room: Open
     terminal.wait_for("match /copies")
 
 
-def test_a_terminal_that_closes_takes_the_room_and_its_feeder_along(room: OpenRoom) -> None:
+def test_closed_terminal_stops_room_and_simulation(room: OpenRoom) -> None:
     terminal = room("simulate", "--tests", "30", "--rate", "5")
     terminal.wait_until(lambda screen: screen.has_list("Tests 30"))
     feeder = terminal.process_of("simulate.feeder")
@@ -89,7 +89,7 @@ def test_a_terminal_that_closes_takes_the_room_and_its_feeder_along(room: OpenRo
     until(lambda: not is_alive(feeder), "the end of its feeder")
 
 
-def test_a_terminal_that_becomes_tiny_and_large_again(room: OpenRoom) -> None:
+def test_terminal_can_become_tiny_and_large(room: OpenRoom) -> None:
     terminal = room("simulate", "--tests", "60", "--ahead", "0.5", "--rate", "5")
     terminal.wait_until(lambda screen: screen.has_list("Tests 60"))
     terminal.resize(20, 5)
@@ -99,9 +99,9 @@ def test_a_terminal_that_becomes_tiny_and_large_again(room: OpenRoom) -> None:
     terminal.wait_until(lambda screen: screen.has_list("Tests 60"))
 
 
-def test_without_a_sweep_it_says_what_can_be_done(room: OpenRoom) -> None:
+def test_room_without_sweep_lists_commands(room: OpenRoom) -> None:
     terminal = room()
-    terminal.wait_for("There is no sweep in this folder yet")
+    terminal.wait_for("This repository has no sweep yet")
     terminal.press("q")
     assert terminal.wait_for_end() == 0
 
@@ -111,7 +111,7 @@ def is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    # One that nobody has waited for is dead too.
+    # A zombie process is dead too.
     with contextlib.suppress(FileNotFoundError):
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     return False

@@ -1,4 +1,4 @@
-"""Hunks in a real terminal: a fix is walked like `git add -p`, and what stays of it is applied."""
+"""Hunks in a real terminal: a fix is reviewed as with `git add -p`, and its kept hunks are applied."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from swarm_tui.e2e import E2eSession
 from tests.git_project import GitProject
-from tests.triage.conftest import number_lines
+from tests.review.conftest import number_lines
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +16,7 @@ ROOM = f"{sys.executable} -m swarm_tui fixes --base main integrated"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 35)], ids=str)
-def test_a_fix_is_kept_in_part(e2e: E2eSession, size: tuple[int, int]) -> None:
+def test_fix_is_kept_in_part(e2e: E2eSession, size: tuple[int, int]) -> None:
     project = GitProject(e2e.folder / "project")
     project.commit("base", {"lines.txt": number_lines({})})
     project.git("switch", "--quiet", "--create", "integrated")
@@ -31,7 +31,7 @@ def test_a_fix_is_kept_in_part(e2e: E2eSession, size: tuple[int, int]) -> None:
     terminal.send_keys("n")
     terminal.wait_for("+thirty")
     terminal.send_keys("y")
-    terminal.wait_for("every hunk has its verdict: Esc goes back to the fixes")
+    terminal.wait_for("every hunk has a verdict: press Esc to return to the fixes")
     terminal.send_keys("Escape")
     terminal.wait_for("Ranked 2")
     terminal.wait_for("2 fixes · 0 keep · 1 partly · 0 revert · 1 open")
@@ -39,13 +39,13 @@ def test_a_fix_is_kept_in_part(e2e: E2eSession, size: tuple[int, int]) -> None:
     terminal.send_keys("j")
     terminal.wait_for("+other")
     terminal.send_keys("H")
-    terminal.wait_for("it is one piece, new file other.txt: y or n decides about it")
+    terminal.wait_for("this fix has one hunk, new file other.txt: press y or n")
     terminal.send_keys("A")
     terminal.wait_for("Apply: 0 reverted, 1 in part")
     terminal.send_keys("r")
     terminal.wait_for("Revert 1 of 2 hunks of")
     terminal.send_keys("y")
-    terminal.wait_for("is made. To get it: git switch swarm/")
+    terminal.wait_for("is created. To get it: git switch swarm/")
     terminal.send_keys("q")
     terminal.wait_for_exit()
     branch = project.git("branch", "--list", "swarm/*", "--format=%(refname:short)")

@@ -1,4 +1,4 @@
-"""In a real terminal: a fix is sent back with a comment, and one that came back is shown with its difference."""
+"""In a real terminal: a fix is sent back with a comment, and a revised fix is shown with its difference."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 
 from swarm_tui.e2e import E2eSession
 from swarm_tui.model import events as happened
-from swarm_tui.model.outcome import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.revision import Revision
 from tests.room.larder import begin_larder
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_fix_is_sent_back_with_a_comment(e2e: E2eSession) -> None:
+def test_fix_is_sent_back_with_comment(e2e: E2eSession) -> None:
     sweep = begin_larder(e2e.folder / "larder")
     sweep.work()
     sweep.begin_integrating()
@@ -27,7 +27,7 @@ def test_a_fix_is_sent_back_with_a_comment(e2e: E2eSession) -> None:
     terminal.wait_for("Message to 1 agent")
     terminal.type_text("Only where it is a date.")
     terminal.send_keys("Enter")
-    terminal.wait_for("#1 is asked to be sent back to")
+    terminal.wait_for("#1: requested to send it back to")
     terminal.wait_for("later")
     terminal.send_keys("q", "q")
     (line,) = (sweep.folder.root / "requests.jsonl").read_text().splitlines()
@@ -38,7 +38,7 @@ def test_a_fix_is_sent_back_with_a_comment(e2e: E2eSession) -> None:
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_the_list_says_where_a_fix_is_that_was_sent_back(e2e: E2eSession, is_there: bool) -> None:
+def test_list_shows_state_of_sent_back_fixes(e2e: E2eSession, is_there: bool) -> None:
     sweep = begin_larder(e2e.folder / "larder")
     sweep.work()
     sweep.begin_integrating()
@@ -56,7 +56,7 @@ def test_the_list_says_where_a_fix_is_that_was_sent_back(e2e: E2eSession, is_the
     terminal = e2e.tmux(f"cd larder && {sys.executable} -m swarm_tui fixes", width=120, height=40)
     terminal.wait_for("8 fixes · 0 keep")
     terminal.wait_for("1 new" if is_there else "1 sent")
-    terminal.wait_for("came back from its author" if is_there else "sent back by ada: its author is at it")
+    terminal.wait_for("revised by its agent" if is_there else "sent back by ada: its agent is working on it")
     terminal.wait_for(comment)
     terminal.send_keys("v")
     terminal.wait_for("#1 since it was sent back" if is_there else "it was not sent back")

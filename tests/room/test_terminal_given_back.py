@@ -1,4 +1,4 @@
-"""However the room or a program in it ends, the terminal is afterwards as it was before."""
+"""The terminal is restored however the room or a program in it exits."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tests.terminal import ProgramTerminal
 from tests.waiting import until
 
 _MODES: Final = re.compile(rb"\x1b\[\?([0-9;]+)([hl])|\x1b\[([<>])[0-9]*u")
-# What every terminal begins with: a cursor, and long lines in two.
+# The initial state of every terminal: visible cursor and line wrapping.
 USUAL: Final = frozenset({"25", "7"})
-# A program in front that takes everything a terminal can give, says so, and waits to be killed.
+# A foreground program that changes all terminal modes, prints a word, and waits to be killed.
 GREEDY: Final = r"stty raw -echo; printf '\033[?1049;1000;1006;2004h\033[?25lmine'; echo $$ > pid; exec sleep 600"
 IN_FRONT: Final = """
 import os, sys
-from swarm_tui.adapters.foreground import run_in_foreground
+from swarm_tui.adapters.processes.foreground import run_in_foreground
 print("code", run_in_foreground(["sh", "-c", sys.argv[1]], cwd=None, environment=os.environ))
 """
 CRASHING: Final = """
 import sys, tempfile, time
 from pathlib import Path
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.sweep import MngrSettings, SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room import entry
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import read_settings
@@ -50,7 +50,7 @@ sys.exit(entry._run(Crashing(Store(folder), read_settings())))
 
 
 class WatchedTerminal(ProgramTerminal):
-    """Keeps which modes the program has set on its terminal, and what stty says."""
+    """Records the modes that the program has set on its terminal, and the output of stty."""
 
     def __init__(self, words: Sequence[str], **options: Any) -> None:
         super().__init__(words, **options)
@@ -72,9 +72,9 @@ class WatchedTerminal(ProgramTerminal):
 
 
 def opened(words: Sequence[str], folder: Path) -> tuple[WatchedTerminal, list[Any]]:
-    """Return a terminal on which a shell has started a program, and what stty said before."""
+    """Return a terminal with a program started by a shell, and the previous output of stty."""
     terminal = WatchedTerminal(
-        ["sh", "-c", 'read begin; "$@"; echo "ended with $?"; read end', "sh", *words], folder=folder
+        ["sh", "-c", 'read begin; "$@"; echo "exited with $?"; read end', "sh", *words], folder=folder
     ).open()
     before = terminal.stty
     terminal.type("begin\n")
@@ -82,7 +82,7 @@ def opened(words: Sequence[str], folder: Path) -> tuple[WatchedTerminal, list[An
 
 
 def assert_given_back(terminal: WatchedTerminal, before: list[Any], code: int) -> None:
-    terminal.wait_for(f"ended with {code}")
+    terminal.wait_for(f"exited with {code}")
     assert terminal.modes == USUAL
     assert terminal.stty == before
     assert not terminal.has_own_screen
@@ -94,7 +94,7 @@ def child_of(process: int) -> int | None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], ids=lambda number: number.name)
-def test_a_room_that_is_told_to_end_gives_the_terminal_back(number: signal.Signals, tmp_path: Path) -> None:
+def test_terminal_is_restored_after_signal(number: signal.Signals, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "swarm_tui", "simulate", "--tests", "12", "--rate", "5"]
     terminal, before = opened(words, tmp_path)
     try:
@@ -109,7 +109,7 @@ def test_a_room_that_is_told_to_end_gives_the_terminal_back(number: signal.Signa
         terminal.hang_up()
 
 
-def test_a_room_that_crashes_gives_the_terminal_back(tmp_path: Path) -> None:
+def test_terminal_is_restored_after_crash(tmp_path: Path) -> None:
     program = tmp_path / "crashing.py"
     program.write_text(CRASHING)
     terminal, before = opened([sys.executable, str(program), str(tmp_path)], tmp_path)
@@ -122,7 +122,7 @@ def test_a_room_that_crashes_gives_the_terminal_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_told", [False, True], ids=["its child is killed", "both are told to end"])
-def test_what_a_killed_program_in_front_took_is_given_back(is_told: bool, tmp_path: Path) -> None:
+def test_terminal_is_restored_after_killed_program(is_told: bool, tmp_path: Path) -> None:
     terminal, before = opened([sys.executable, "-c", IN_FRONT, GREEDY], tmp_path)
     try:
         terminal.wait_for("mine")

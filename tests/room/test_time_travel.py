@@ -1,4 +1,4 @@
-"""The room at earlier moments of its sweep: what it shows is what the journal had told by then, and nothing acts."""
+"""The room at earlier moments: it shows the journal up to that moment, and sends nothing."""
 
 from collections.abc import Iterator
 
@@ -7,18 +7,18 @@ from textual.pilot import Pilot
 
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
+from swarm_tui.journal.requests import RequestKind
 from swarm_tui.journal.snapshot import take_snapshot
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
 from swarm_tui.model.formatting import wall_clock
-from swarm_tui.model.requests import RequestKind
-from swarm_tui.model.states import Result
+from swarm_tui.model.results import Result
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.plain import plain_lines_of
 from swarm_tui.room.store import PastMoment, Store
-from tests.room.scenes import NOW, Scene, fixed_sweep, open_store, press, room_on, text_on_screen
+from tests.room.scenes import NOW, Scene, fixed_sweep, open_store, press, resize, room_on, text_on_screen
 from tests.waiting import eventually
 
 WIDE = Scene("wide", (), 140, 36)
@@ -49,14 +49,14 @@ def past_of(app: RoomApp) -> PastMoment:
 
 
 def is_true(store: Store) -> bool:
-    """Whether what is shown is the journal up to the moment that is shown."""
+    """Return whether the room shows the journal up to its moment."""
     assert store.past is not None
     whole = SweepState(store.opened.spec.tests)
     whole.apply_all(EventFollower(store.folder.events).read(store.past.offset).events)
     return take_snapshot(whole) == take_snapshot(store.state)
 
 
-async def test_a_step_back_shows_the_sweep_before_the_last_change_and_says_so(sweep: SweepFolder) -> None:
+async def test_step_back_shows_moment_before_last_change(sweep: SweepFolder) -> None:
     async with room_on(sweep, WIDE) as (app, pilot):
         now = take_snapshot(app.store.state)
         await go(app, pilot, "left_square_bracket", "left_square_bracket")
@@ -65,9 +65,9 @@ async def test_a_step_back_shows_the_sweep_before_the_last_change_and_says_so(sw
         head = text_on_screen(app).split("\n")[0]
         assert f"{wall_clock(past.at)} · Esc now" in head
         assert "ago · ] later" in head
-        await pilot.resize_terminal(40, 10)
+        await resize(pilot, 40, 10)
         await eventually(lambda: f"{wall_clock(past.at)} · Esc now" in text_on_screen(app), "the moment at 40x10")
-        await pilot.resize_terminal(140, 36)
+        await resize(pilot, 140, 36)
         await go(app, pilot, "right_square_bracket")
         assert past_of(app).offset > past.offset
         assert is_true(app.store)
@@ -77,7 +77,7 @@ async def test_a_step_back_shows_the_sweep_before_the_last_change_and_says_so(sw
         assert "Esc now" not in text_on_screen(app)
 
 
-async def test_steps_lead_from_now_to_the_beginning_and_back(sweep: SweepFolder) -> None:
+async def test_steps_go_to_beginning_and_back(sweep: SweepFolder) -> None:
     async with room_on(sweep, WIDE) as (app, pilot):
         for _ in range(21):
             app.time_travel.large_step(-1)
@@ -96,10 +96,10 @@ async def test_steps_lead_from_now_to_the_beginning_and_back(sweep: SweepFolder)
             seen.add(past_of(app).offset)
         assert app.store.past is None
         assert len(seen) > 10
-        assert "this is now" in text_on_screen(app)
+        assert "this is the present" in text_on_screen(app)
 
 
-async def test_many_steps_at_once_are_as_many_as_one_after_the_other(sweep: SweepFolder) -> None:
+async def test_many_quick_steps_are_all_counted(sweep: SweepFolder) -> None:
     async with room_on(sweep, WIDE) as (app, pilot):
         for _ in range(7):
             app.time_travel.step(-1)
@@ -109,7 +109,7 @@ async def test_many_steps_at_once_are_as_many_as_one_after_the_other(sweep: Swee
         assert past_of(app).offset == at_once
 
 
-async def test_a_named_moment_is_shown_on_every_screen(sweep: SweepFolder) -> None:
+async def test_given_moment_is_shown_on_every_screen(sweep: SweepFolder) -> None:
     async with room_on(sweep, WIDE) as (app, pilot):
         began = app.store.state.started_at or 0.0
         at = (began + app.store.state.last_at) / 2
@@ -123,45 +123,34 @@ async def test_a_named_moment_is_shown_on_every_screen(sweep: SweepFolder) -> No
             assert middle in text_on_screen(app).split("\n")[0]
         for key, title in (("3", "Fixes"), ("7", "Tail")):
             await go(app, pilot, "1", key)
-            assert f"{title}: files and commits as they are now" in text_on_screen(app)
+            assert f"{title}: files and commits in their present state" in text_on_screen(app)
             await go(app, pilot, "1", "escape")
             assert app.store.past is not None
         await go(app, pilot, "2")
-        assert "below: as it is now" in text_on_screen(app)
+        assert "below: the present" in text_on_screen(app)
 
 
-async def test_nothing_is_asked_of_agents_or_their_engine_from_the_past(sweep: SweepFolder) -> None:
+async def test_past_moment_sends_no_requests(sweep: SweepFolder) -> None:
     async with room_on(sweep, WIDE) as (app, pilot):
         await go(app, pilot, "left_square_bracket", "left_square_bracket")
-        reason = f"you look at {wall_clock(past_of(app).at)}: Esc leads back to now"
+        reason = f"the room shows {wall_clock(past_of(app).at)}: press Esc to return to the present"
         place = past_of(app)
-        for screen, keys in (("1", "a i x less_than_sign greater_than_sign R L dollar_sign"), ("5", "y n A l r x")):
+        for screen, keys in (("1", "a i m x less_than_sign greater_than_sign R L dollar_sign"), ("5", "y n A m l r x")):
             await go(app, pilot, screen)
             for key in keys.split():
-                # Whoever goes on typing does nothing by it.
+                # Text typed after that does nothing.
                 await go(app, pilot, key, *"oqkdemZ", "space", "enter", "right_square_bracket")
                 assert reason in text_on_screen(app), key
                 await go(app, pilot, "escape")
         assert past_of(app) is place
         assert not app.marks.tests
+        assert not app.drafts
         with pytest.raises(UsageError):
             app.store.send_request(RequestKind.STOP_SWEEP)
         assert not sweep.requests.exists()
 
 
-async def test_what_is_written_in_the_past_is_kept_and_sent_by_nobody(sweep: SweepFolder) -> None:
-    async with room_on(sweep, WIDE) as (app, pilot):
-        await go(app, pilot, "left_square_bracket", "left_square_bracket", "w")
-        await go(app, pilot, "m", *"hello", "enter")
-        assert "not sent: you look at" in text_on_screen(app)
-        await go(app, pilot, "escape")
-        assert list(app.drafts.values()) == ["hello"]
-        await go(app, pilot, "escape", "m")
-        assert "hello" in text_on_screen(app)
-        assert not sweep.requests.exists()
-
-
-async def test_the_present_goes_on_behind_the_past(folder: SweepFolder) -> None:
+async def test_journal_is_followed_while_past_is_shown(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await go(app, pilot, "left_square_bracket")
         shown = take_snapshot(app.store.state)
@@ -174,9 +163,9 @@ async def test_the_present_goes_on_behind_the_past(folder: SweepFolder) -> None:
         assert app.store.state.records[test].result is Result.FAILED
 
 
-def test_plain_lines_of_the_past_say_which_moment_it_is(sweep: SweepFolder) -> None:
+def test_plain_lines_of_past_name_the_moment(sweep: SweepFolder) -> None:
     store = open_store(sweep)
     offset = store.opened.follower.offset
     store.show(PastMoment(offset, store.state.last_at, store.state))
     lines = list(plain_lines_of(store))
-    assert lines[0] == f"Sweep 20261118-061200: as it was at {wall_clock(store.state.last_at)}"
+    assert lines[0] == f"Sweep 20261118-061200: at {wall_clock(store.state.last_at)}"

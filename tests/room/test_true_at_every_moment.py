@@ -1,4 +1,4 @@
-"""What the room counts, groups and lists is what the journal says, at random moments of simulated sweeps."""
+"""Counts, groups and lists of the room match the journal at random moments of simulated sweeps."""
 
 import random
 from collections import Counter
@@ -7,23 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.insight.inbox import find_groups
-from swarm_tui.insight.insights import Insights
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import parse_event
-from swarm_tui.model.state import TestRecord
+from swarm_tui.questions.inbox import find_groups
 from swarm_tui.room.app import RoomApp
-from swarm_tui.room.draw.arrange import GROUPINGS, GridOptions, arrange
 from swarm_tui.room.draw.frame import draw_header
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill, word_of
-from swarm_tui.room.draw.parts import text_of
-from swarm_tui.room.header_facts import header_facts
-from swarm_tui.room.open_work import open_items, screen_facts
-from swarm_tui.room.screens.sweep import SweepScreen
+from swarm_tui.room.draw.spans import text_of
+from swarm_tui.room.grid.draw_layout import GROUPINGS, GridOptions, arrange
+from swarm_tui.room.grid.screen import GridScreen
 from swarm_tui.room.settings import Settings
-from swarm_tui.room.store import Store
+from swarm_tui.room.store import Store, SweepConclusions
+from swarm_tui.room.view import header_facts, open_items, screen_facts
 from swarm_tui.simulate.feeder import main as feed
 from tests.room.scenes import NOW, press
 from tests.waiting import eventually
@@ -34,7 +32,7 @@ LOOKS_PER_SWEEP = 1_000
 
 @pytest.fixture
 def played(tmp_path: Path, seed: int) -> tuple[SweepFolder, list[bytes]]:
-    """Return a sweep that has just begun, and the lines that its journal will get."""
+    """Return a sweep that has just started, and the remaining lines of its journal."""
     folder = SweepFolder(tmp_path / "20261118-061200")
     words = ["--tests", "60", "--ahead", "1", "--seconds", "0", "--at", str(NOW), "--seed", str(seed)]
     feed([str(folder.root), *words])
@@ -52,7 +50,7 @@ def engine(played: tuple[SweepFolder, list[bytes]]) -> Iterator[None]:
 
 
 def differences(store: Store, truth: SweepState, grouping: str) -> list[str]:
-    """Return what the room would say that is not so."""
+    """Return the differences between the room and the journal."""
     records = list(truth.records.values())
     marks = Counter(record.mark for record in records)
     found = []
@@ -79,7 +77,7 @@ def differences(store: Store, truth: SweepState, grouping: str) -> list[str]:
     inbox = [item.id for group in find_groups(truth, store.now) for item in group.items]
     if sorted(inbox) != sorted(item.id for item in open_items(store)):
         found.append(f"the inbox has {len(open_items(store))} items, true are {len(inbox)}")
-    anew = Insights()
+    anew = SweepConclusions()
     anew.update(records)
     numbers = {screen.name: screen.open for screen in screen_facts(store, None, "sweep")}
     true_numbers = {"patterns": len(anew.patterns()), "inbox": len(inbox), "fixes": truth.integration.fixes}
@@ -90,7 +88,7 @@ def differences(store: Store, truth: SweepState, grouping: str) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(SWEEPS))
-def test_no_look_at_a_random_moment_finds_a_difference(played: tuple[SweepFolder, list[bytes]], seed: int) -> None:
+def test_room_matches_journal_at_random_moments(played: tuple[SweepFolder, list[bytes]], seed: int) -> None:
     folder, lines = played
     chance = random.Random(seed)
     clock = [NOW]
@@ -117,9 +115,7 @@ def test_no_look_at_a_random_moment_finds_a_difference(played: tuple[SweepFolder
 
 
 @pytest.mark.parametrize("seed", [1])
-async def test_groups_move_with_their_members_while_keys_are_pressed(
-    played: tuple[SweepFolder, list[bytes]], seed: int
-) -> None:
+async def test_groups_are_updated_while_keys_are_pressed(played: tuple[SweepFolder, list[bytes]], seed: int) -> None:
     folder, lines = played
     folder.events.write_bytes(b"".join(lines[: len(lines) // 2]))
     store = Store(folder)
@@ -129,7 +125,7 @@ async def test_groups_move_with_their_members_while_keys_are_pressed(
     async with app.run_test(size=(120, 50)) as pilot:
         await press(pilot, "b", "t", "plus", "plus")
         screen = app.room_screen
-        assert isinstance(screen, SweepScreen)
+        assert isinstance(screen, GridScreen)
         with folder.events.open("ab") as journal:
             journal.write(b"".join(lines[len(lines) // 2 :]))
 

@@ -48,7 +48,7 @@ def test_every_form_names_a_source_and_is_looked_for_where_it_is() -> None:
         assert form.needle in make(form.pattern.pattern, dice), form.name
 
 
-@pytest.mark.parametrize("folder", ["insight/failures", "room/shown", "engine"])
+@pytest.mark.parametrize("folder", ["failures/recorded", "room/shown", "sweep"])
 def test_ordinary_lines_stay(folder: str) -> None:
     lines = list(lines_of(TESTS / folder, 2_000, random.Random(0)))
     changed = [line for line in lines if mask_secrets(line) != line]

@@ -1,4 +1,4 @@
-"""A simulated sweep is one that every reader of sweeps understands."""
+"""Simulated sweeps can be read like real ones."""
 
 import json
 import random
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.journal.fold import SweepState
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import Launching, parse_event
-from swarm_tui.model.states import ACTIVE_STATES, State
+from swarm_tui.model.results import ACTIVE_STATES, State
 from swarm_tui.simulate.feeder import main
-from swarm_tui.simulate.material import make_tests
 from swarm_tui.simulate.play import SimulatedSweep
+from swarm_tui.simulate.script import make_tests
 
 TAKING = (*ACTIVE_STATES, State.WAITING)
 
@@ -32,7 +32,7 @@ def feed(folder: Path, *words: str) -> SweepFolder:
     return SweepFolder(folder)
 
 
-def test_its_journal_has_no_line_that_is_not_understood(tmp_path: Path) -> None:
+def test_simulated_journal_has_only_valid_events(tmp_path: Path) -> None:
     opened = open_sweep(feed(tmp_path / "s", "--tests", "300", "--ahead", "1"))
     assert not opened.bad_lines
     assert opened.state.unknown_events == 0
@@ -41,7 +41,7 @@ def test_its_journal_has_no_line_that_is_not_understood(tmp_path: Path) -> None:
     assert opened.state.ended_why == "finished"
 
 
-def test_a_simulation_whose_time_is_up_was_stopped(tmp_path: Path) -> None:
+def test_simulation_after_time_limit_is_stopped(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path / "s")
     assert main([str(folder.root), "--tests", "20", "--seconds", "0.01"]) == 0
     assert open_sweep(folder).state.ended_why == "stopped"
@@ -62,14 +62,14 @@ def test_the_same_seed_gives_the_same_sweep(tmp_path: Path) -> None:
     assert one == other != third
 
 
-def test_agents_never_take_more_slots_than_there_are(tmp_path: Path) -> None:
+def test_agents_never_exceed_slots(tmp_path: Path) -> None:
     folder = feed(tmp_path / "s", "--tests", "60", "--ahead", "1", "--slots", "5")
     state = SweepState()
     most = 0
     for line in folder.events.read_bytes().splitlines():
         state.apply(parse_event(line))
         most = max(most, state.active)
-    assert 0 < most <= 6  # an answered agent takes up work again while its slot has found another
+    assert 0 < most <= 6  # an answered agent continues while another one already uses its slot
 
 
 def test_requests_are_carried_out() -> None:
@@ -106,15 +106,13 @@ def test_spec_names_the_sweep(tmp_path: Path) -> None:
     assert folder.read_spec().slots == 24
 
 
-def test_a_log_that_cannot_be_written_is_named_and_not_python(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unwritable_log_gives_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "s.feeder.log").mkdir()
     assert run_command_line(["simulate", "--headless", str(tmp_path / "s")]) == 1
     assert capsys.readouterr().err == f"swarm-tui: {tmp_path}/s.feeder.log cannot be written: Is a directory\n"
 
 
-def test_a_budget_holds_it_until_a_person_raises_it() -> None:
+def test_spent_budget_stops_launching_until_raised() -> None:
     play = SimulatedSweep("s", make_tests(60, random.Random(1)), slots=4, seed=1, budget=1.0)
     events = [event.fields for event in iter(play.next_event, None)]
     spent = [fields["percent"] for fields in events if fields["type"] == "budget_spent"]
@@ -128,7 +126,7 @@ def test_a_budget_holds_it_until_a_person_raises_it() -> None:
     assert play.is_over
 
 
-def test_on_several_hosts_no_host_has_more_agents_than_slots_and_all_tests_end(tmp_path: Path) -> None:
+def test_simulated_hosts_never_exceed_slots(tmp_path: Path) -> None:
     folder = feed(tmp_path / "s", "--tests", "300", "--ahead", "1", "--slots", "12", "--hosts", "4")
     state, spec = SweepState(), open_sweep(folder).spec
     assert [access.name for access in spec.access] == ["box1", "box2", "box3", "box4"]

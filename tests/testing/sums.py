@@ -1,4 +1,4 @@
-"""A small project with two fixes, and a Python that counts how often pytest is called."""
+"""A small project with two fixes, and a Python that counts pytest runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IMPORT_ROOTS = ("src", ".")
 
 
 def make_sums(root: Path) -> GitProject:
-    """Return a project on whose branch `integrated` one fix mends `add` and a later one `double`."""
+    """Return a project whose branch `integrated` fixes `add` and then `double`."""
     project = GitProject(root)
     test_add, test_double = "def test_add(): assert add(1, 2) == 3", "def test_double(): assert double(2) == 4"
     project.commit(
@@ -32,7 +32,7 @@ def make_sums(root: Path) -> GitProject:
 
 
 class CountingPython:
-    """An interpreter that notes each of its calls in a file."""
+    """An interpreter that records each of its calls in a file."""
 
     def __init__(self, folder: Path) -> None:
         self._calls = folder / "calls"

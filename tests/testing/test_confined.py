@@ -1,4 +1,4 @@
-"""Test runs that are confined see nothing but their copy, and those that start too many processes are ended."""
+"""Confined test runs see only their copy, and runs that start too many processes are killed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.confinement import BWRAP, check_confinement, make_box
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.objects import ObjectSpace
-from swarm_tui.adapters.pytest_runs import TestRun
+from swarm_tui.adapters.processes.confinement import BWRAP, check_confinement, make_box
+from swarm_tui.adapters.pytest import TestRun
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
-from swarm_tui.model.limits import Confinement, RunLimits
+from swarm_tui.model.run_limits import Confinement, RunLimits
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 from tests.git_project import PYTEST_INI, GitProject
 from tests.programs import make_path, make_program
+from tests.waiting import PATIENCE
 
 ATTEMPTS = """\
 import os, pathlib, socket, subprocess, sys, tempfile
@@ -99,7 +100,7 @@ CONFINED = [
 
 @pytest.fixture
 def confined_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitProject:
-    """Return a project in a home that has something private, and a folder that runs may read."""
+    """Return a project in a home with private files, and a folder that runs may read."""
     home = tmp_path / "home"
     (home / "given").mkdir(parents=True)
     (home / "given/file").write_text("given")
@@ -115,7 +116,7 @@ def server() -> Iterator[socket.socket]:
 
 
 async def run(project: GitProject, limits: RunLimits, file: str, names: list[str]) -> TestRun:
-    settings = TestSettings(sys.executable, checkout=str(project.root), limits=limits, timeout=60.0)
+    settings = TestSettings(sys.executable, checkout=str(project.root), limits=limits, timeout=PATIENCE)
     with ObjectSpace(Repository.open(project.root)) as space:
         cache, base = ResultCache(None, ""), project.git("rev-parse", "HEAD")
         async with TestCopies(space, settings, cache, base=base, count=1) as copies:
@@ -127,7 +128,7 @@ async def run(project: GitProject, limits: RunLimits, file: str, names: list[str
 @pytest.mark.needs(BWRAP)
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("has_network", [False, True])
-async def test_a_confined_run_reaches_nothing_outside(
+async def test_confined_run_cannot_access_outside_files(
     confined_project: GitProject, server: socket.socket, tmp_path: Path, has_network: bool
 ) -> None:
     home = tmp_path / "home"
@@ -143,18 +144,18 @@ async def test_a_confined_run_reaches_nothing_outside(
 
 
 @pytest.mark.slow
-async def test_a_run_that_starts_too_many_processes_is_ended_with_all_of_them(confined_project: GitProject) -> None:
+async def test_run_with_too_many_processes_is_killed(confined_project: GitProject) -> None:
     confined_project.commit("base", {"test_bomb.py": BOMB, "pytest.ini": PYTEST_INI})
     made = await run(
         confined_project, RunLimits(process_limit=20), "test_bomb.py", ["test_good", "test_bomb", "test_last"]
     )
     assert list(made.outcomes.values()) == ["passed", "failed", "passed"]
     told = made.failures["test_bomb.py::test_bomb"]
-    assert told == "it started more than 20 processes and was ended: --process-limit allows more"
+    assert told == "it started more than 20 processes and was ended (--process-limit allows more)"
 
 
 @pytest.mark.slow
-async def test_a_bomb_while_pytest_collects_is_tried_once(confined_project: GitProject, tmp_path: Path) -> None:
+async def test_fork_bomb_during_collection_is_not_retried(confined_project: GitProject, tmp_path: Path) -> None:
     tried = tmp_path / "tried"
     bomb = BOMB.replace("def test_bomb():", f"if open({str(tried)!r}, 'a').write('x'):")
     confined_project.commit("base", {"test_bomb.py": bomb, "pytest.ini": PYTEST_INI})
@@ -174,7 +175,7 @@ async def test_a_bomb_while_pytest_collects_is_tried_once(confined_project: GitP
         ),
     ],
 )
-def test_where_nothing_can_be_confined_that_is_said_before_anything_begins(
+def test_missing_confinement_is_reported_before_start(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     prepare: Callable[[Path], object],
@@ -190,7 +191,7 @@ def test_where_nothing_can_be_confined_that_is_said_before_anything_begins(
     assert "leave --confine out" in refused.value.hint
 
 
-def test_a_home_that_stands_on_a_path_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_on_a_search_path_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}:{tmp_path.parent}:{tmp_path}/tools:.:/usr/bin")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Running tests on any tree: the tree's own code is tested, results come live and are never computed twice."""
+"""Running tests on any tree: the tree's own code is tested, results are streamed and cached."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.environment import scrubbed_environment
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.objects import ObjectSpace
-from swarm_tui.adapters.process import run_process
-from swarm_tui.adapters.set_up import SetUpFailed
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.run import run_process
+from swarm_tui.adapters.pytest import SetUpFailed
 from swarm_tui.errors import ProgramTimeout
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.results import ResultCache
@@ -36,7 +36,7 @@ def sums(tmp_path: Path) -> GitProject:
 
 @pytest.fixture
 async def make_copies(sums: GitProject, tmp_path: Path) -> AsyncIterator[MakeCopies]:
-    """Return a function that makes copies with some settings, all with one cache."""
+    """Return a function that creates copies with some settings, all with one cache."""
     async with AsyncExitStack() as stack:
         space = stack.enter_context(ObjectSpace(Repository.open(sums.root)))
 
@@ -58,7 +58,7 @@ async def outcomes(copies: TestCopies, tree: str, *tests: str) -> dict[str, str]
     return {result.test: result.outcome async for result in copies.results(tree, tests)}
 
 
-async def test_the_trees_own_code_is_tested_and_nothing_is_run_twice(
+async def test_code_of_tree_is_tested_and_results_cached(
     sums: GitProject, make_copies: MakeCopies, tmp_path: Path
 ) -> None:
     python = CountingPython(tmp_path)
@@ -80,9 +80,7 @@ async def test_the_trees_own_code_is_tested_and_nothing_is_run_twice(
     assert len(python.calls) == calls
 
 
-async def test_results_by_ones_and_runs_as_a_whole_share_one_cache(
-    sums: GitProject, make_copies: MakeCopies, tmp_path: Path
-) -> None:
+async def test_single_results_and_runs_share_a_cache(sums: GitProject, make_copies: MakeCopies, tmp_path: Path) -> None:
     python = CountingPython(tmp_path)
     copies, tree = make_copies(python.path), tree_of(sums, "integrated")
     await outcomes(copies, tree, TESTS[0])
@@ -91,7 +89,7 @@ async def test_results_by_ones_and_runs_as_a_whole_share_one_cache(
     assert len(python.calls) == 2
 
 
-async def test_what_was_made_in_a_space_is_kept_from_the_first_copy_on(sums: GitProject, tmp_path: Path) -> None:
+async def test_objects_of_space_are_kept_for_copies(sums: GitProject, tmp_path: Path) -> None:
     settings = TestSettings(sys.executable, import_roots=IMPORT_ROOTS)
     with ObjectSpace(Repository.open(sums.root)) as space:
         copies = TestCopies(space, settings, ResultCache(None, ""), base=sums.git("rev-parse", "main"))
@@ -103,7 +101,7 @@ async def test_what_was_made_in_a_space_is_kept_from_the_first_copy_on(sums: Git
         assert not space.is_retained
 
 
-async def test_leaving_in_the_middle_ends_what_runs(sums: GitProject, make_copies: MakeCopies) -> None:
+async def test_closed_iterator_stops_remaining_runs(sums: GitProject, make_copies: MakeCopies) -> None:
     copies, tree = make_copies(), tree_of(sums, "integrated")
     results = copies.results(tree, TESTS)
     async for result in results:
@@ -113,7 +111,7 @@ async def test_leaving_in_the_middle_ends_what_runs(sums: GitProject, make_copie
     assert set(await outcomes(copies, tree, *TESTS)) == set(TESTS)
 
 
-async def test_a_run_that_was_interrupted_is_not_cached(sums: GitProject, make_copies: MakeCopies) -> None:
+async def test_interrupted_run_is_not_cached(sums: GitProject, make_copies: MakeCopies) -> None:
     stopping = "import os, signal\ndef test_first(): pass\ndef test_stopped(): os.kill(os.getpid(), signal.SIGINT)\n"
     sums.commit("stops", {"tests/test_stop.py": stopping})
     tree, tests = tree_of(sums, "integrated"), ["tests/test_stop.py::test_first", "tests/test_stop.py::test_stopped"]
@@ -122,7 +120,7 @@ async def test_a_run_that_was_interrupted_is_not_cached(sums: GitProject, make_c
     assert [result.is_cached async for result in make_copies().results(tree, tests)] == [False, False]
 
 
-async def test_a_run_that_took_too_long_is_not_cached(sums: GitProject, make_copies: MakeCopies) -> None:
+async def test_timed_out_run_is_not_cached(sums: GitProject, make_copies: MakeCopies) -> None:
     slow = "import time\ndef test_quick(): pass\ndef test_slow(): time.sleep(600)\n"
     sums.commit("slow", {"tests/test_slow.py": slow})
     tree, tests = tree_of(sums, "integrated"), ["tests/test_slow.py::test_quick", "tests/test_slow.py::test_slow"]
@@ -132,7 +130,7 @@ async def test_a_run_that_took_too_long_is_not_cached(sums: GitProject, make_cop
     assert [result.is_cached async for result in copies.results(tree, tests[:1])] == [False]
 
 
-async def test_leaving_while_a_tree_is_checked_out_spoils_no_later_result(
+async def test_cancelled_checkout_does_not_affect_later_results(
     sums: GitProject, make_copies: MakeCopies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies, tree, base_tree = make_copies(), tree_of(sums, "integrated"), tree_of(sums, "main")
@@ -155,9 +153,7 @@ async def test_leaving_while_a_tree_is_checked_out_spoils_no_later_result(
     assert await outcomes(copies, tree, *TESTS[:2]) == dict.fromkeys(TESTS[:2], "passed")
 
 
-async def test_what_a_closed_terminal_left_behind_is_removed_by_the_next(
-    sums: GitProject, make_copies: MakeCopies
-) -> None:
+async def test_leftover_copies_are_removed_by_next_run(sums: GitProject, make_copies: MakeCopies) -> None:
     program = (
         "import os, sys; from pathlib import Path; from swarm_tui.adapters.git import Repository;"
         "from swarm_tui.adapters.git.objects import ObjectSpace; from swarm_tui.testing.copies import TestCopies;"
@@ -177,7 +173,7 @@ async def test_what_a_closed_terminal_left_behind_is_removed_by_the_next(
     assert not copies.folder.exists()
 
 
-async def test_a_set_up_that_fails_says_so_each_time(sums: GitProject, make_copies: MakeCopies) -> None:
+async def test_failed_set_up_is_reported_each_time(sums: GitProject, make_copies: MakeCopies) -> None:
     copies = make_copies(setup="seq 100; echo no compiler >&2; exit 7")
     for _ in range(2):
         with pytest.raises(
@@ -187,9 +183,7 @@ async def test_a_set_up_that_fails_says_so_each_time(sums: GitProject, make_copi
         assert caught.value.lines == [*map(str, range(90, 101)), "no compiler"]
 
 
-async def test_copies_side_by_side_have_ports_and_folders_of_their_own_and_the_tags(
-    sums: GitProject, make_copies: MakeCopies
-) -> None:
+async def test_concurrent_copies_have_separate_ports_and_folders(sums: GitProject, make_copies: MakeCopies) -> None:
     sums.git("tag", "-a", "-m", "First", "v1.2", "main")
     words = "$SWARM_AGENT_NUMBER $SWARM_FIRST_PORT $TMPDIR $(git describe) $SWARM_CHECKOUT"
     copies = make_copies(setup=f"touch $TMPDIR/mine && echo {words} > said.txt")
@@ -202,17 +196,27 @@ async def test_copies_side_by_side_have_ports_and_folders_of_their_own_and_the_t
     assert told[0][3].startswith("v1.2")
 
 
-async def test_what_the_set_up_has_made_is_there_for_every_tree(sums: GitProject, make_copies: MakeCopies) -> None:
+async def test_copy_has_no_bytecode(sums: GitProject, make_copies: MakeCopies, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise Python would use it for a source with the same length and timestamp."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    copies = make_copies(setup=f"cd src && {sys.executable} -c 'import sums'", count=1)
+    tree = tree_of(sums, "main")
+    await copies.run(tree, TESTS[:1])
+    async with copies.checked_out(tree) as copy:
+        assert list(copy.rglob("*.pyc")) == []
+
+
+async def test_set_up_files_exist_for_every_tree(sums: GitProject, make_copies: MakeCopies) -> None:
     sums.commit("needy", {"tests/test_other.py": "import ready\ndef test_other(): pass\n"})
     copies = make_copies(setup="test ! -e ready.py && echo > ready.py", count=1)
     for revision in ("integrated", "main", "integrated"):
         assert (await copies.run_uncached(tree_of(sums, revision), TESTS[2:], 60.0)).is_green(TESTS[2]), revision
 
 
-async def test_what_a_hostile_test_tells_git_acts_on_no_other_tree(
+async def test_hostile_git_settings_do_not_affect_other_trees(
     sums: GitProject, make_copies: MakeCopies, tmp_path: Path
 ) -> None:
-    """A conftest names a filter in the copy's settings: the next checkout would run it, as us."""
+    """A conftest sets a filter in the copy's git settings. The next check-out would run it as the user."""
     seen = tmp_path / "seen"
     hostile = f"""
 import pathlib

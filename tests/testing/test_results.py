@@ -1,4 +1,4 @@
-"""The cache of test outcomes: what two processes write, what is torn, and what is removed when it grows."""
+"""The cache of test results: concurrent processes, incomplete lines, and removal of old files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from swarm_tui.testing.results import ResultCache
 TREE, OTHER_TREE = "a" * 40, "b" * 40
 
 
-def test_what_one_process_adds_the_other_finds_without_opening_anew(tmp_path: Path) -> None:
+def test_results_of_other_process_are_found(tmp_path: Path) -> None:
     one, other = ResultCache(tmp_path / "tests", "key"), ResultCache(tmp_path / "tests", "key")
     assert other.outcomes(TREE) == {}
     one.add(TREE, {"t.py::a": "passed", "t.py::b": "failed"})
@@ -22,13 +22,13 @@ def test_what_one_process_adds_the_other_finds_without_opening_anew(tmp_path: Pa
     assert one.outcomes(OTHER_TREE) == {}
 
 
-def test_outcomes_belong_to_the_way_in_which_tests_were_run(tmp_path: Path) -> None:
+def test_results_with_other_settings_are_ignored(tmp_path: Path) -> None:
     ResultCache(tmp_path, "with xdist").add(TREE, {"t.py::a": "passed"})
     assert ResultCache(tmp_path, "without").outcomes(TREE) == {}
     assert ResultCache(tmp_path, "with xdist").outcomes(TREE) == {"t.py::a": "passed"}
 
 
-def test_broken_and_torn_lines_cost_only_themselves(tmp_path: Path) -> None:
+def test_invalid_lines_do_not_affect_other_results(tmp_path: Path) -> None:
     cache = ResultCache(tmp_path, "key")
     cache.add(TREE, {"t.py::a": "passed"})
     with (tmp_path / f"{TREE}.jsonl").open("ab") as file:
@@ -38,7 +38,7 @@ def test_broken_and_torn_lines_cost_only_themselves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("max_bytes", "kept"), [(400, "012345"), (399, "345"), (201, "345"), (199, "45")])
-def test_the_oldest_results_make_room_for_new_ones(tmp_path: Path, max_bytes: int, kept: str) -> None:
+def test_oldest_results_are_removed(tmp_path: Path, max_bytes: int, kept: str) -> None:
     for number in range(4):
         path = tmp_path / f"{number}.jsonl"
         path.write_bytes(b"." * 100)
@@ -53,12 +53,12 @@ def test_the_oldest_results_make_room_for_new_ones(tmp_path: Path, max_bytes: in
     assert cache.outcomes("5") == {"t.py::a": "passed"}
 
 
-def test_a_run_without_outcomes_leaves_no_file(tmp_path: Path) -> None:
+def test_run_without_results_writes_no_file(tmp_path: Path) -> None:
     ResultCache(tmp_path / "tests", "key").add(TREE, {})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_that_cannot_be_written_are_kept_for_this_process(tmp_path: Path) -> None:
+def test_unwritable_results_are_kept_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file" / "tests", None):
         cache = ResultCache(folder, "key")

@@ -1,4 +1,4 @@
-"""How a project's tests are run, with a sweep and without one."""
+"""Settings for running a project's tests, with and without a sweep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from swarm_tui.testing.settings import TestSettings, guess_settings
 from tests.testing.sums import IMPORT_ROOTS, make_sums
 
 
-def test_without_a_sweep_the_projects_own_environment_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_of_project_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = Repository.open(make_sums(tmp_path / "sums").root)
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     python = repository.root / ".venv/bin/python"
@@ -22,7 +22,7 @@ def test_without_a_sweep_the_projects_own_environment_is_found(tmp_path: Path, m
     assert (settings.python, settings.import_roots) == (str(python), IMPORT_ROOTS)
 
 
-def test_whatever_an_outcome_depends_on_makes_another_key() -> None:
+def test_key_depends_on_every_setting() -> None:
     settings = [
         TestSettings("python"),
         TestSettings("python3"),

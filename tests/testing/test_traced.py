@@ -1,4 +1,4 @@
-"""What each test runs is recorded, also in programs that it starts with an environment of its own."""
+"""Executed lines of each test are recorded, including in programs that it starts with a separate environment."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_prepared(ready):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_coarse", [False, True])
-async def test_each_test_is_known_by_the_lines_that_it_runs(tmp_path: Path, is_coarse: bool) -> None:
+async def test_executed_lines_are_recorded_for_each_test(tmp_path: Path, is_coarse: bool) -> None:
     project = GitProject(tmp_path / "project")
     project.commit("base", {"lib.py": LIB, "tests/test_lib.py": TESTS, "pytest.ini": PYTEST_INI, "conftest.py": ""})
     names = {name: f"tests/test_lib.py::test_{name}" for name in ("direct", "with_a_program", "prepared")}

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.transcripts.edits import edit_text
-from swarm_tui.transcripts.entries import Role, parse_record
-from swarm_tui.transcripts.layout import Density, lay_out
-from swarm_tui.transcripts.markdown import Style
+from swarm_tui.transcripts.entries import Role, edit_text, parse_record
+from swarm_tui.transcripts.layout import Density, TextStyle, lay_out
 
 
 @pytest.mark.parametrize(
@@ -49,9 +47,9 @@ def test_an_edit_is_shown_with_signs_and_colours() -> None:
     assert entry.role is Role.CALL
     lines = lay_out([entry], 80, Density.READABLE)
     assert [(line.runs[-1].text, line.runs[-1].style) for line in lines] == [
-        ("a.py", Style.PLAIN),
-        ("-old", Style.REMOVED),
-        ("+new", Style.ADDED),
+        ("a.py", TextStyle.PLAIN),
+        ("-old", TextStyle.REMOVED),
+        ("+new", TextStyle.ADDED),
     ]
 
 

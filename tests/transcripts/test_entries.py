@@ -132,7 +132,7 @@ def test_a_huge_record_still_says_what_it_is() -> None:
     assert entry.role is Role.RESULT
     assert entry.text.startswith("line\nline\n")
     assert len(entry.text) < 65536
-    assert entry.note == f"a record of {file_size(len(raw))}: only its beginning is shown"
+    assert entry.note == f"only the beginning of a record of {file_size(len(raw))}"
 
 
 @given(json_values)
@@ -171,7 +171,7 @@ def test_every_beginning_of_a_record_shows_what_of_its_words_is_there(
     record = {"type": "step", "source": "agent", "message": words, "tool_calls": [made]}
     raw = json.dumps(record, ensure_ascii=is_ascii).encode()
     entries = parse_record(raw[: data.draw(st.integers(raw.index(b"message"), len(raw) - 1))], len(raw))
-    assert {entry.note for entry in entries} == {f"a record of {file_size(len(raw))}: only its beginning is shown"}
+    assert {entry.note for entry in entries} == {f"only the beginning of a record of {file_size(len(raw))}"}
     texts = {entry.role: "" if entry.text == "(empty)" else entry.text for entry in entries}
     assert texts.keys() <= {Role.AGENT, Role.CALL}
     assert words.startswith(texts.get(Role.AGENT, ""))

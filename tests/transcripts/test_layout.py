@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from swarm_tui.transcripts.entries import Entry, Role, parse_record
-from swarm_tui.transcripts.layout import Density, lay_out, prefix_width, wrap, wrap_runs
-from swarm_tui.transcripts.markdown import Style, StyledText, read_markdown
+from swarm_tui.transcripts.layout import (
+    Density,
+    StyledText,
+    TextStyle,
+    lay_out,
+    prefix_width,
+    read_markdown,
+    wrap,
+    wrap_runs,
+)
 from tests.transcripts.records import call, result, step
 
 printable = st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"))
@@ -81,8 +89,8 @@ def test_markdown_is_made_readable_and_keeps_its_words() -> None:
         "│ quoted",
         "link (http://x)",
     ]
-    assert lines[0][0].style is Style.HEADING
-    assert [run.style for run in lines[1]] == [Style.PLAIN, Style.BOLD, Style.PLAIN, Style.CODE]
+    assert lines[0][0].style is TextStyle.HEADING
+    assert [run.style for run in lines[1]] == [TextStyle.PLAIN, TextStyle.BOLD, TextStyle.PLAIN, TextStyle.CODE]
 
 
 def test_names_with_underscores_and_stars_are_left_alone() -> None:
@@ -104,14 +112,14 @@ def lines_of(entry: Entry, width: int = 80, density: Density = Density.READABLE)
 def test_a_note_and_the_tool_stand_before_the_text_in_a_style_of_their_own() -> None:
     (line,) = lay_out([Entry(Role.RESULT, "done", tool="Bash", note="cut")], 80, Density.READABLE)
     assert line.runs == (
-        StyledText("(cut) ", Style.NOTE),
-        StyledText("Bash  ", Style.TOOL),
-        StyledText("done", Style.PLAIN),
+        StyledText("(cut) ", TextStyle.NOTE),
+        StyledText("Bash  ", TextStyle.TOOL),
+        StyledText("done", TextStyle.PLAIN),
     )
     (failed,) = lay_out([Entry(Role.RESULT, "done", is_error=True)], 80, Density.READABLE)
-    assert (failed.runs, failed.is_error) == ((StyledText("done", Style.ERROR),), True)
+    assert (failed.runs, failed.is_error) == ((StyledText("done", TextStyle.ERROR),), True)
     (called,) = lay_out([Entry(Role.CALL, "ls", tool="Bash")], 80, Density.READABLE)
-    assert called.runs == (StyledText("Bash  ", Style.TOOL), StyledText("ls"))
+    assert called.runs == (StyledText("Bash  ", TextStyle.TOOL), StyledText("ls"))
     assert lines_of(Entry(Role.USER, "", note="broken")) == ["(broken) "]
     assert lines_of(Entry(Role.USER, "")) == [""]
 
@@ -141,7 +149,7 @@ def test_a_line_that_is_too_long_for_what_is_shown_ends_in_dots() -> None:
 
 
 def test_wide_characters_that_just_fit_are_one_line() -> None:
-    runs = (StyledText("日本", Style.PLAIN), StyledText("語", Style.CODE))
+    runs = (StyledText("日本", TextStyle.PLAIN), StyledText("語", TextStyle.CODE))
     assert wrap_runs(runs, 6) == [runs]
     assert wrap_runs(runs, 6)[0] is runs
     assert len(wrap_runs(runs, 5)) == 2

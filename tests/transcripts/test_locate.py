@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.model import state as model
-from swarm_tui.model.state import Try
+from swarm_tui.journal import record as model
+from swarm_tui.journal.record import Try
 from swarm_tui.transcripts.entries import Role, parse_record
 from swarm_tui.transcripts.locate import (
     TranscriptSources,

@@ -89,7 +89,7 @@ def test_a_backslash_at_the_end_of_a_line_is_read_both_ways() -> None:
         ("e2e.write_tutorial_block('a' + 'b')", "expression"),
         ("e2e.write_tutorial_block('a'.strip())", "expression"),
         ("e2e.write_tutorial_block(b'mytool')", "expression"),
-        ("e2e.write_tutorial_block()", "cites nothing"),
+        ("e2e.write_tutorial_block()", "an empty citation"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(call: str, reason: str) -> None:
@@ -232,8 +232,8 @@ def test_all_that_a_test_cites_is_read_in_its_order_and_the_rest_is_refused() ->
         (3, ("from the docstring",)),
     ]
     assert test.refusals == (
-        "line 9 cites by an expression: a citation is one plain string",
-        "line 14 cites nothing",
+        "line 9 cites an expression; use a plain string",
+        "line 14 has an empty citation",
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.tutorial.citations import BrokenFile, TestFile
-from swarm_tui.tutorial.committed import CommittedTutorialReader
+from swarm_tui.tutorial.read import CommittedTutorialReader
 from tests.git_project import GitProject
 from tests.tutorial.test_open_work import cite
 

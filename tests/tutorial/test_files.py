@@ -1,4 +1,4 @@
-"""Reading tutorials and tests, and what is said when one cannot be read."""
+"""Reading of tutorials and tests, and errors of unreadable files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from swarm_tui.errors import UsageError
 from swarm_tui.tutorial.citations import BrokenFile, TestFile
-from swarm_tui.tutorial.files import read_blocks, read_tests
+from swarm_tui.tutorial.read import read_blocks, read_tests
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "is empty"), (b"\n \n", "is empty"), (b"# words\n", "has no block"), (b"a\nb\xff\n", ":2 is not UTF-8")],
+    [(b"", "is empty"), (b"\n \n", "is empty"), (b"# words\n", "no blocks in"), (b"a\nb\xff\n", ":2 is not UTF-8")],
 )
 def test_a_tutorial_that_says_nothing_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "tutorial.sh"
@@ -25,12 +25,12 @@ def test_a_tutorial_that_says_nothing_is_refused(tmp_path: Path, content: bytes,
 
 def test_a_tutorial_that_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="file not found"):
         read_blocks(tmp_path / "missing.sh")
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(UsageError, match="is not a file"):
             read_blocks(path)
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read"):
         read_blocks(Path("a" * 5000))
 
 
@@ -55,7 +55,7 @@ def test_one_file_may_be_given(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_refused_and_a_dangling_link_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no"):
+    with pytest.raises(UsageError, match="not found"):
         list(read_tests(tmp_path / "missing"))
     (tmp_path / "test_gone.py").symlink_to(tmp_path / "gone.py")
     (found,) = read_tests(tmp_path)

@@ -16,7 +16,7 @@ BLOCKS = parse_blocks("# one\nrun one\n\n# two\nrun two\n\n# two\nrun two again\
 def test_blocks_are_named_by_line_or_title() -> None:
     assert [block.line for block in choose_blocks(BLOCKS, ["4", "one"])] == [1, 4]
     assert [block.line for block in choose_blocks(BLOCKS, [" two "])] == [4, 7]
-    with pytest.raises(UsageError, match="no block is 'three'"):
+    with pytest.raises(UsageError, match="unknown block: 'three'"):
         choose_blocks(BLOCKS, ["one", "three"])
 
 

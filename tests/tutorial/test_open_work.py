@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from swarm_tui.tutorial.blocks import parse_blocks, parse_unfilled
 from swarm_tui.tutorial.citations import find_tests
-from swarm_tui.tutorial.committed import CommittedTutorial
 from swarm_tui.tutorial.open_work import (
     batches_of,
     file_for,
@@ -18,6 +17,7 @@ from swarm_tui.tutorial.open_work import (
     name_of_batch,
     text_of_batch,
 )
+from swarm_tui.tutorial.read import CommittedTutorial
 
 TUTORIAL = """\
 #!/bin/sh

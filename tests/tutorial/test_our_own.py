@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from swarm_tui.cli.commands import COMMANDS
-from swarm_tui.tutorial.files import read_blocks
+from swarm_tui.cli.main import COMMANDS
+from swarm_tui.tutorial.read import read_blocks
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "tutorial" / "tutorial.sh"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.tutorial.removal import without_tests
+from swarm_tui.sweep.tutorial_integrate import without_tests
 
 SOURCE = textwrap.dedent('''\
     """Tests."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.cli.tutorial import COMMAND_FILE, install_slash_command
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.tutorial.slash_command import COMMAND_FILE, install_slash_command
 
 
 def test_the_command_is_written_and_written_again(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def test_what_is_not_ours_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is not a folder"):
+    with pytest.raises(UsageError, match="not a folder"):
         install_slash_command(tmp_path / "missing")
     (tmp_path / ".claude").write_text("a file in the way")
-    with pytest.raises(SwarmError, match="cannot be written"):
+    with pytest.raises(SwarmError, match="cannot write"):
         install_slash_command(tmp_path)

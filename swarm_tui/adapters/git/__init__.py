@@ -9,9 +9,8 @@ All calls wait for git, a few ms each: from an event loop use `await asyncio.to_
 Nothing here writes to the user's checkout or index, and no hook runs.
 """
 
-from swarm_tui.adapters.git.bundles import bundle_heads, create_bundle, fetch_bundle
-from swarm_tui.adapters.git.checkouts import clone_into, init_repository
-from swarm_tui.adapters.git.command import GitError, GitResult, NoSpaceForGit
+from swarm_tui.adapters.git.checkouts import clone_into, create_bundle, fetch_bundle, init_repository
+from swarm_tui.adapters.git.command import GitError, GitResult
 from swarm_tui.adapters.git.names import branch_ref, checked_branch, checked_ref, checked_revision, is_commit_id
 from swarm_tui.adapters.git.repository import Identity, RefMoved, Repository
 
@@ -19,11 +18,9 @@ __all__ = [
     "GitError",
     "GitResult",
     "Identity",
-    "NoSpaceForGit",
     "RefMoved",
     "Repository",
     "branch_ref",
-    "bundle_heads",
     "checked_branch",
     "checked_ref",
     "checked_revision",

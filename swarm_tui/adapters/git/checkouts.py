@@ -1,19 +1,151 @@
-"""Makes copies of a repository on disk, for agents, rankings and test runs, and new repositories."""
+"""Copies, new repositories, bundles, submodules and Git LFS files."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
-from swarm_tui.adapters.git.command import GitError
-from swarm_tui.adapters.git.names import checked_branch
+from swarm_tui.adapters.git.command import GitError, shortage_of
+from swarm_tui.adapters.git.names import (
+    branch_ref,
+    checked_branch,
+    checked_ref,
+    checked_revision,
+    is_commit_id,
+    is_inside,
+)
 from swarm_tui.adapters.git.objects import ObjectSpace, write_alternates
 from swarm_tui.adapters.git.repository import Repository, import_gitpython
+from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.errors import UsageError
-from swarm_tui.regular_file import read_regular
+from swarm_tui.files import open_regular, read_regular
+from swarm_tui.model.text import plain
+
+FILE_LIMIT: Final = 100_000_000
+"""Bytes of the largest file that is accepted in a commit; git needs more memory than that to compare it."""
+_HEADER_LIMIT: Final = 1_000_000
+_VERSIONS: Final = (b"# v2 git bundle\n", b"# v3 git bundle\n")
+_TIMEOUT: Final = 600.0
+# git's own name for objects that are not checked yet: `git gc` removes what a killed process leaves.
+_QUARANTINE: Final = "tmp_objdir-swarm-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The text before the pack of a bundle."""
+
+    heads: dict[str, str]
+    pack_offset: int
+
+
+def create_bundle(repository: Repository, bundle: Path, *, base: str, branch: str) -> bool:
+    """Write the commits of a branch after `base` into a file; return False, without a file, when there are none.
+
+    `base` may be unknown, as in a copy whose agent has replaced its history: the file then holds all of the branch.
+    """
+    excluded = (f"^{checked_revision(base)}",) if repository.find(base) else ()
+    if not repository.run("rev-list", "--max-count=1", branch_ref(branch), *excluded, "--").text:
+        return False
+    words = ("bundle", "create", "--quiet", str(bundle.absolute()), branch_ref(branch), *excluded)
+    repository.run(*words, timeout=_TIMEOUT)
+    return True
+
+
+def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str) -> str:
+    """Fetch the expected branch (or a lone HEAD) of a bundle into a full ref name; return its commit.
+
+    Nothing is written to the repository before git has checked every object. `git fetch` cannot be used: up to
+    version 2.45 it checks no objects of bundles, whatever `fetch.fsckObjects` says.
+    """
+    with _opened(bundle) as file:
+        header = _read_header(bundle, file)
+        expected = branch_ref(branch)
+        source = expected if expected in header.heads else "HEAD"
+        if source not in header.heads or (source == "HEAD" and len(header.heads) > 1):
+            names = ", ".join(plain(name, 60) for name in list(header.heads)[:3]) or "nothing"
+            raise UsageError(f"{plain(bundle.name, 80)} does not hold the branch {branch}: it holds {names}")
+        os.lseek(file.fileno(), header.pack_offset, os.SEEK_SET)
+        _import_pack(repository, file)
+    tip = header.heads[source]
+    if repository.find(tip) != tip:
+        raise GitError(f"{plain(bundle.name, 80)} lacks the commit {tip[:12]} that it names")
+    repository.run("update-ref", "--no-deref", "-m", "swarm-tui: fetch", checked_ref(into), tip)
+    return tip
+
+
+def _import_pack(repository: Repository, pack: BinaryIO) -> None:
+    """Move the objects of a pack into a repository; GitError, and an unchanged repository, if git refuses one."""
+    objects = repository.common_directory.absolute() / "objects"
+    with contextlib.closing(ScratchFolder(_QUARANTINE, objects)) as scratch:
+        alternates = scratch.path / "info/alternates"
+        alternates.parent.mkdir()
+        write_alternates(scratch.path, [objects])
+        apart = {"GIT_OBJECT_DIRECTORY": str(scratch.path)}
+        is_partial = any((objects / "pack").glob("*.promisor"))
+        # In a partial clone a file that did not change may be missing.
+        check = "--fsck-objects" if is_partial else "--strict"
+        # Larger files than this are not read into memory as a whole.
+        words = ("-c", "core.bigFileThreshold=16m", "index-pack", check, "--fix-thin", "--stdin")
+        answer = repository.run(*words, stdin=pack, environment=apart, codes=(0, 1, 128), timeout=_TIMEOUT)
+        if answer.code:
+            raise shortage_of(answer) or GitError(
+                f"the commits are not valid: {answer.error_text or 'git gave no reason'}"
+            )
+        # Without it, only the new objects are listed.
+        alternates.unlink()
+        _refuse_large_files(repository, apart)
+        _move_packs(scratch.path / "pack", objects / "pack")
+
+
+def _refuse_large_files(repository: Repository, apart: dict[str, str]) -> None:
+    words = ("cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectsize)")
+    largest = max(map(int, repository.run(*words, environment=apart).text.split()), default=0)
+    if largest > FILE_LIMIT:
+        raise GitError(f"the commits hold a file of {largest // 1_000_000:,} MB: the limit is {FILE_LIMIT:,} bytes")
+
+
+def _move_packs(source: Path, target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    # git looks for packs by their index, so that one comes last.
+    for path in sorted(source.glob("pack-*"), key=lambda path: path.suffix == ".idx"):
+        shutil.move(path, target / path.name)
+
+
+@contextlib.contextmanager
+def _opened(bundle: Path) -> Iterator[BinaryIO]:
+    try:
+        file = open_regular(bundle)
+    except OSError as error:
+        raise GitError(f"{plain(bundle.name, 80)} cannot be read: {error.strerror or error}") from error
+    with file:
+        yield file
+
+
+def _read_header(bundle: Path, file: BinaryIO) -> _Header:
+    """Read the text of a bundle up to its pack; raise GitError for anything unusual."""
+    name = plain(bundle.name, 80)
+    if file.readline(100) not in _VERSIONS:
+        raise GitError(f"{name} cannot be read as a bundle: it does not begin with a header of git")
+    heads: dict[str, str] = {}
+    while (line := file.readline(_HEADER_LIMIT)) != b"\n":
+        if not line.endswith(b"\n") or file.tell() > _HEADER_LIMIT:
+            raise GitError(f"{name} cannot be read as a bundle: its header has no end")
+        if line.startswith(b"@filter"):
+            # git would expect that the missing objects can be fetched from somewhere.
+            raise GitError(f"{name} is not whole: objects are left out of it by a filter")
+        if not line.startswith((b"@", b"-")):
+            commit, _, ref = line.decode("utf-8", "surrogateescape").removesuffix("\n").partition(" ")
+            if not is_commit_id(commit):
+                raise GitError(f"{name} holds a line that is not a ref: {plain(commit, 80)}")
+            heads[ref] = commit
+    return _Header(heads, file.tell())
+
 
 NOTHING_IS_CONVERTED: Final = "* -text -eol -filter -ident -working-tree-encoding\n"
 """Attributes by which files are read and written as they are stored, and no filter runs."""
@@ -48,13 +180,17 @@ def check_out_tree(
     if is_verbatim:
         (folder / ".git/info").mkdir(exist_ok=True)
         (folder / ".git/info/attributes").write_text(NOTHING_IS_CONVERTED)
-    # Versions of a project are often found by its tags.
-    tags = space.original.refs("refs/tags")
+    copy_tags(space.original, scratch)
+    change_tree(space, scratch, tree, parent=parent)
+    return scratch
+
+
+def copy_tags(repository: Repository, scratch: Repository) -> None:
+    """Add the tags of another repository: versions of a project are often found by them."""
+    tags = repository.refs("refs/tags")
     if tags:
         commands = "".join(f"create {name} {target}\n" for name, target in tags.items())
         scratch.run("update-ref", "--stdin", stdin=os.fsencode(commands))
-    change_tree(space, scratch, tree, parent=parent)
-    return scratch
 
 
 def borrow_objects(repository: Repository, folder: Path, object_folders: Sequence[Path]) -> Repository:
@@ -101,7 +237,7 @@ def restore_settings(scratch: Repository, settings: Mapping[str, bytes]) -> None
             if name in settings:
                 path.write_bytes(settings[name])
     except OSError as error:
-        raise GitError(f"{git} cannot be written", error.strerror or str(error)) from error
+        raise GitError(f"{git} cannot be written: {error.strerror or error}") from error
 
 
 def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:
@@ -113,3 +249,82 @@ def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> 
     for name, value in zip(("user.name", "user.email"), identity, strict=True):
         repository.run("config", "--local", name, value)
     return repository
+
+
+_SUBMODULE_MODE: Final = "160000"
+_DEPTH: Final = 8
+LFS_CHECKOUT: Final = "git lfs checkout"
+
+
+@dataclass(frozen=True, slots=True)
+class Submodule:
+    """A submodule of a commit, or of a submodule of it."""
+
+    path: str
+    """From the top of the repository."""
+    commit: str
+    store: Path | None
+    """The git directory on this disk that has its commit, if there is one."""
+
+    @property
+    def fill_command(self) -> str:
+        """Return the shell command that fills its folder in a copy; its objects are borrowed."""
+        assert self.store is not None, "only called for one that is here"
+        folder = shlex.quote(f"./{self.path}")
+        shallow = shlex.quote(str(self.store / "shallow"))
+        return (
+            f"git init --quiet {folder}"
+            f" && printf '%s\\n' {shlex.quote(str(self.store / 'objects'))} > {folder}/.git/objects/info/alternates"
+            f" && if [ -f {shallow} ]; then cp {shallow} {folder}/.git/shallow; fi"
+            f" && git -C {folder} checkout --quiet --detach {self.commit}"
+        )
+
+
+def find_submodules(repository: Repository, commit: str) -> list[Submodule]:
+    """Return all submodules of a commit, each before those inside it."""
+    return list(_find(repository, repository.common_directory, commit, "", _DEPTH))
+
+
+def _find(repository: Repository, store: Path, commit: str, below: str, depth: int) -> Iterator[Submodule]:
+    def git(*words: str) -> list[str]:
+        return repository.run(f"--git-dir={store}", *words, codes=(0, 1, 128)).fields
+
+    linked = [field for field in git("ls-tree", "-r", "-z", commit) if field.startswith(_SUBMODULE_MODE)]
+    if not linked or not depth:
+        return
+    name_of = {}
+    for entry in git("config", "--blob", f"{commit}:.gitmodules", "-z", "--get-regexp", r"^submodule\..*\.path$"):
+        key, _, path = entry.partition("\n")
+        name_of[path] = key.removeprefix("submodule.").removesuffix(".path")
+    for entry in linked:
+        description, _, path = entry.partition("\t")
+        wanted = description.split()[2]
+        if not is_inside(path) or not is_commit_id(wanted):
+            continue
+        name = name_of.get(path, path)
+        places = [store / "modules" / name] if is_inside(name) else []
+        places.append(repository.root / below / path / ".git")
+        found = next((place for place in places if _has_commit(repository, place, wanted)), None)
+        yield Submodule(below + path, wanted, found)
+        if found is not None:
+            yield from _find(repository, found, wanted, f"{below}{path}/", depth - 1)
+
+
+def _has_commit(repository: Repository, store: Path, commit: str) -> bool:
+    if not (store / "objects").is_dir():
+        return False
+    return repository.run(f"--git-dir={store}", "cat-file", "-e", f"{commit}^{{commit}}", codes=(0, 1, 128)).code == 0
+
+
+def uses_lfs(repository: Repository, commit: str) -> bool:
+    """Return whether a commit has files that Git LFS keeps apart, as far as its top .gitattributes says."""
+    return b"filter=lfs" in repository.read_file(commit, ".gitattributes")
+
+
+def fill_commands(repository: Repository, commit: str) -> tuple[str, ...]:
+    """Return the shell commands that bring into a copy on this machine what git has left out."""
+    commands = [module.fill_command for module in find_submodules(repository, commit) if module.store is not None]
+    if uses_lfs(repository, commit) and shutil.which("git-lfs"):
+        store = shlex.quote(str(repository.common_directory.absolute() / "lfs"))
+        commands.append(f"git config lfs.storage {store} && {LFS_CHECKOUT}")
+    return tuple(commands)

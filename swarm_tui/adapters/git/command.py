@@ -1,17 +1,20 @@
-"""Runs one git command: no shell, no pager, no hooks, no prompts, and errors in words."""
+"""Run git."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final, TypeVar
 
-from swarm_tui.adapters.environment import own_environment
-from swarm_tui.adapters.process_group import communicate, start_group
-from swarm_tui.errors import AdapterError, ProgramTimeout, UsageError
+from swarm_tui.adapters.processes.environment import own_environment
+from swarm_tui.adapters.processes.group import close_pipes, communicate, end_group, start_group
+from swarm_tui.errors import AdapterError, ProgramTimeout, ResourceShortage, UsageError, shortage_in_words
 from swarm_tui.model.text import plain
 
 OLDEST_VERSION: Final = (2, 38)
@@ -55,16 +58,6 @@ _SIGNS_OF_MISSING_OBJECTS: Final = (
     "lazy fetching disabled",
 )
 
-_SIGNS_OF_NO_ROOM: Final = (
-    "no space left",
-    "out of diskspace",
-    "disk quota exceeded",
-    "file too large",
-    "read-only file system",
-    # Of a ref whose lock was made, and could not be filled: git does not say why.
-    "couldn't write '",
-)
-
 
 class GitError(AdapterError):
     """A git command failed."""
@@ -72,10 +65,6 @@ class GitError(AdapterError):
 
 class ForeignRepository(UsageError):
     """git does not look into a repository that belongs to another user."""
-
-
-class NoSpaceForGit(GitError):
-    """The disk is full or cannot be written; the same command may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +93,7 @@ class GitResult:
 
 
 def start_git(
-    program: str, arguments: Sequence[str], folder: Path | None, environment: Mapping[str, str], *, has_stdin: bool
+    program: str, arguments: Sequence[str], folder: Path | None, environment: Mapping[str, str], stdin: int | IO[bytes]
 ) -> subprocess.Popen[bytes]:
     """Start a git command; the caller ends it."""
     if any("\0" in argument for argument in arguments):
@@ -113,7 +102,7 @@ def start_git(
         [program, *_GLOBAL_OPTIONS, *arguments],
         cwd=folder,
         environment=own_environment() | _ENVIRONMENT | dict(environment),
-        stdin=subprocess.PIPE if has_stdin else subprocess.DEVNULL,
+        stdin=stdin,
     )
 
 
@@ -131,8 +120,18 @@ def finish_git(
     return GitResult(process.returncode, stdout, stderr)
 
 
+def shortage_of(answer: GitResult) -> ResourceShortage | None:
+    """Return the shortage of this machine that made a git command fail, or None for another cause."""
+    killed = "git died of signal 9" if answer.code == -signal.SIGKILL else ""
+    found = shortage_in_words(answer.stderr.decode("utf-8", "replace") + killed)
+    return ResourceShortage(answer.error_text or killed, found.hint) if found is not None else None
+
+
 def error_of(answer: GitResult, arguments: Sequence[str], where: Path) -> AdapterError | UsageError:
     """Return the error for a failed command, with what the user can do about it."""
+    shortage = shortage_of(answer)
+    if shortage is not None:
+        return shortage
     words = answer.error_text
     lowered = words.lower()
     if "not a git repository" in lowered:
@@ -147,10 +146,56 @@ def error_of(answer: GitResult, arguments: Sequence[str], where: Path) -> Adapte
             f"objects are missing in {where}: {words}",
             "`git fsck` lists them; a partial clone gets them by `git fetch --refetch --no-filter`",
         )
-    if any(sign in lowered for sign in _SIGNS_OF_NO_ROOM):
-        mend = "use another disk" if "read-only file system" in lowered else "make room and try again"
-        return NoSpaceForGit(words, f"nothing of yours was changed; {mend}")
     if "unable to create" in lowered and ".lock" in lowered:
         return GitError(words, "another git works in this repository; try again when it has ended")
     shown = plain(" ".join(arguments[:2]), 60)
-    return GitError(f"`git {shown}` failed with code {answer.code} in {where}", words or "git gave no reason")
+    return GitError(f"`git {shown}` failed with code {answer.code} in {where}: {words or 'git gave no reason'}")
+
+
+Read = TypeVar("Read")
+
+
+class KeptProcess:
+    """One process that reads requests and writes answers; started at the first request, usable from any thread."""
+
+    def __init__(self, start: Callable[[], subprocess.Popen[bytes]]) -> None:
+        self._start = start
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def request(self, request: bytes, read: Callable[[IO[bytes]], Read]) -> Read:
+        """Write a request and return what `read` makes of the answer; `read` raises EOFError at an early end."""
+        with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                self._end()
+            process = self._process = self._process or self._start()
+            assert process.stdin is not None, "the adapter starts every process with pipes"
+            assert process.stdout is not None, "the adapter starts every process with pipes"
+            try:
+                process.stdin.write(request)
+                process.stdin.flush()
+                return read(process.stdout)
+            except (BrokenPipeError, EOFError) as error:
+                raise GitError(f"git ended in the middle of an answer: {self._error_message(process)}") from error
+            except BaseException:
+                # Half an answer is left in the pipe, which the next request must not read.
+                self._end()
+                raise
+
+    def _error_message(self, process: subprocess.Popen[bytes]) -> str:
+        self._process = None
+        with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
+            _, message = communicate(process, None, 10)
+            return plain(message.decode("utf-8", "replace"), 300) or "it gave no reason"
+        return "it gave no reason"
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            end_group(process)
+            close_pipes(process)
+
+    def close(self) -> None:
+        """End the process; the next request starts a new one."""
+        with self._lock:
+            self._end()

@@ -1,25 +1,23 @@
-"""Looks into an agent's copy through a git directory of our own, so that nothing that is set in the copy can act.
-
-Git runs commands that a repository's settings name: filters, fsmonitor, textconv, the remote of a partial clone. A view
-has the copy's objects, HEAD and index, and none of its settings, attributes, hooks and remotes.
-"""
+"""Read an agent's copy without acting on its settings."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
-from swarm_tui.adapters.git.command import finish_git, start_git
-from swarm_tui.adapters.git.names import checked_ref
+from swarm_tui.adapters.git.checkouts import NOTHING_IS_CONVERTED, borrow_objects
+from swarm_tui.adapters.git.command import GitError, finish_git, start_git
 from swarm_tui.adapters.git.objects import write_alternates
 from swarm_tui.adapters.git.repository import Repository
+from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.errors import SwarmError
-from swarm_tui.regular_file import read_regular
+from swarm_tui.files import read_regular
 
 _INDEX_LIMIT: Final = 1 << 30
 _TIMEOUT: Final = 30.0
@@ -53,33 +51,49 @@ look_into() {
 
 
 @contextlib.contextmanager
-def view_of_copy(copy: Path, ref: str = "") -> Iterator[tuple[Repository, str]]:
-    """Yield a view of a copy, and the tip of that full ref name of it, "" when it is not there.
+def view_of_copy(copy: Path) -> Iterator[Repository]:
+    """Yield a view of a copy.
 
     SwarmError where the copy's `.git` is broken: git would go up and find another repository.
     """
     own = _find_git(copy)
-    # None of these reads an object: a partial clone would fetch it by a command that the copy names.
-    head, tip = (_ask(copy, "rev-parse", "--verify", "--quiet", name) if name else "" for name in ("HEAD", ref))
+    # This reads no object: a partial clone would fetch it by a command that the copy names.
+    head = _ask(copy, "rev-parse", "--verify", "--quiet", "HEAD")
     with tempfile.TemporaryDirectory(prefix="swarm-view-") as folder:
         place = Path(folder)
-        form = f"--object-format={own.object_format}"
-        _ask(place, "-c", "init.defaultBranch=none", "init", "--quiet", "--template=", form, "--", str(place))
-        view = Repository.open(place)
-        write_alternates(place / ".git/objects", [own.common_directory / "objects"])
+        view = _make_view(place, copy, own.object_format, own.common_directory)
         _copy_files(own, place)
         if head:
             (place / ".git/HEAD").write_text(f"{head}\n")
-        if tip:
-            view.update_ref(checked_ref(ref), tip, old=None)
-        variables = {
-            "GIT_DIR": str(place / ".git"),
-            "GIT_WORK_TREE": str(copy.absolute()),
-            "GIT_INDEX_FILE": str(place / "index"),
-        }
-        looking = view.with_environment(variables, copy)
-        looking.root = copy
-        yield looking, tip
+        yield view
+
+
+@contextlib.contextmanager
+def view_without_git(repository: Repository, copy: Path, base: str) -> Iterator[Repository]:
+    """Yield a view of a copy whose `.git` was deleted, as if a commit of the user's repository were checked out."""
+    with tempfile.TemporaryDirectory(prefix="swarm-view-") as folder:
+        place, common = Path(folder), repository.common_directory.absolute()
+        view = _make_view(place, copy, repository.object_format, common)
+        write_exclude(common, place / ".git", LITTER)
+        (place / ".git/HEAD").write_text(f"{base}\n")
+        view.run("read-tree", base)
+        yield view
+
+
+def _make_view(place: Path, copy: Path, object_format: str, common_directory: Path) -> Repository:
+    """Make a git directory of ours in a folder, with the objects of another one, and return it with a copy's files."""
+    form = f"--object-format={object_format}"
+    _ask(place, "-c", "init.defaultBranch=none", "init", "--quiet", "--template=", form, "--", str(place))
+    view = Repository.open(place)
+    write_alternates(place / ".git/objects", [common_directory / "objects"])
+    variables = {
+        "GIT_DIR": str(place / ".git"),
+        "GIT_WORK_TREE": str(copy.absolute()),
+        "GIT_INDEX_FILE": str(place / "index"),
+    }
+    looking = view.with_environment(variables, copy)
+    looking.root = copy
+    return looking
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +115,7 @@ def _find_git(copy: Path) -> _GitFolders:
 
 def _ask(folder: Path, *words: str) -> str:
     """Return what git prints, "" when it fails; bounded, since what is read may be a pipe that nobody writes to."""
-    answer = finish_git(start_git("git", words, folder, {}, has_stdin=False), None, _TIMEOUT, words)
+    answer = finish_git(start_git("git", words, folder, {}, subprocess.DEVNULL), None, _TIMEOUT, words)
     return answer.text if answer.code == 0 else ""
 
 
@@ -127,3 +141,55 @@ def write_exclude(common_directory: Path, git_directory: Path, *patterns: str) -
         excluded = read_regular(common_directory / "info/exclude")
     (git_directory / "info").mkdir(exist_ok=True)
     (git_directory / "info/exclude").write_bytes(excluded + "\n{}\n".format("\n".join(patterns)).encode())
+
+
+_SNAPSHOT_TIMEOUT: Final = 120.0
+
+
+class WorkingCopy:
+    """A copy of a repository in which somebody works. Close it, or use it in a `with`."""
+
+    def __init__(self, repository: Repository, folder: Path, *, hidden: str) -> None:
+        """`hidden` is a folder in the copy that is not part of the work."""
+        copy = Repository.open(folder)
+        self.folder = folder
+        self._copy = copy
+        self._scratch = ScratchFolder("swarm-changes-")
+        objects = (copy.common_directory.absolute() / "objects", repository.common_directory.absolute() / "objects")
+        made = borrow_objects(repository, self._scratch.path / "own", objects)
+        git = made.git_directory.absolute()
+        (git / "info").mkdir(exist_ok=True)
+        (git / "info/attributes").write_text(NOTHING_IS_CONVERTED)
+        write_exclude(copy.common_directory, git, f"/{hidden}/", LITTER)
+        self._git = git
+        self.object_folders = (git / "objects", *objects)
+        """Where the objects of the copy, and those of its snapshots, are."""
+        self._own = made.with_environment({"GIT_DIR": str(git), "GIT_WORK_TREE": str(folder.absolute())}, folder)
+
+    def close(self) -> None:
+        self._scratch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def head(self) -> str:
+        """Return the last commit of the copy."""
+        return self._copy.resolve("HEAD")
+
+    def snapshot(self) -> str:
+        """Return the tree of the files as they are, with what is not committed and not ignored."""
+        with contextlib.suppress(OSError):
+            # It says which files are as they were, so that only the others are read.
+            shutil.copyfile(self._copy.git_directory / "index", self._git / "index")
+        add = ("add", "--all", "--ignore-errors", "--", ".")
+        try:
+            self._own.run(*add, timeout=_SNAPSHOT_TIMEOUT)
+        except GitError:
+            (self._git / "index").unlink(missing_ok=True)
+            self._own.run("read-tree", self.head())
+            # 1: a file could not be read.
+            self._own.run(*add, timeout=_SNAPSHOT_TIMEOUT, codes=(0, 1))
+        return self._own.run("write-tree").text

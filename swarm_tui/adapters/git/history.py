@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Final
 
-from swarm_tui.adapters.git.command import GitError
+from swarm_tui.adapters.git.command import GitError, KeptProcess
 from swarm_tui.adapters.git.names import is_commit_id
 from swarm_tui.adapters.git.objects import ObjectSpace
-from swarm_tui.adapters.git.persistent import KeptProcess
 from swarm_tui.adapters.git.repository import Repository
 from swarm_tui.errors import UsageError
-from swarm_tui.model.diff import Diff, parse_diff
-from swarm_tui.model.fixes import Commit, FileChange
+from swarm_tui.model.commits import Commit, Diff, FileChange, parse_diff
 
+EVERY_SUBMODULE: Final = "--ignore-submodules=none"
+"""The option that keeps a diff from reading .gitmodules, which may hide changes or be unreadable."""
 _FIELDS: Final = ("%H", "%P", "%T", "%an", "%ae", "%ad", "%B")
 # Every setting that changes how diffs look is overruled, since we parse them and use their hash as a key.
 _DIFF_OPTIONS: Final = (
@@ -33,6 +33,7 @@ _DIFF_OPTIONS: Final = (
     "--no-relative",
     "--full-index",
     "--submodule=short",
+    EVERY_SUBMODULE,
     "--src-prefix=a/",
     "--dst-prefix=b/",
     "-O/dev/null",
@@ -93,7 +94,8 @@ def read_changes(repository: Repository, commits: Sequence[str]) -> dict[str, li
         return {}
     lines = "".join(f"{commit}\n" for commit in commits).encode()
     options = ("--stdin", "-r", "-z", "--root", "--raw", "--numstat", "--no-abbrev", "--no-renames", "--no-ext-diff")
-    answer = repository.run("diff-tree", *options, "--no-textconv", stdin=lines, timeout=300)
+    words = ("diff-tree", *options, "--no-textconv", EVERY_SUBMODULE)
+    answer = repository.run(*words, stdin=lines, timeout=300)
     return _parse_changes(answer.fields)
 
 
@@ -106,7 +108,8 @@ def _read_shown_lines(
         return {}
     lines = "".join(f"{name}\n" for name in wanted).encode()
     options = ("--stdin", "-r", "-z", "--root", "--numstat", "--find-renames=50%", "-l1000", "--no-ext-diff")
-    fields = iter(repository.run("diff-tree", *options, "--no-textconv", stdin=lines, timeout=300).fields)
+    words = ("diff-tree", *options, "--no-textconv", EVERY_SUBMODULE)
+    fields = iter(repository.run(*words, stdin=lines, timeout=300).fields)
     found: dict[str, tuple[int, int]] = {}
     name = ""
     for field in fields:
@@ -126,7 +129,7 @@ def _read_shown_lines(
 def read_tree_changes(repository: Repository, old: str, new: str) -> list[FileChange]:
     """Return the changed files between two trees."""
     options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv")
-    fields = repository.run("diff-tree", *options, old, new).fields
+    fields = repository.run("diff-tree", *options, EVERY_SUBMODULE, old, new).fields
     return _parse_changes([new, *fields]).get(new, [])
 
 

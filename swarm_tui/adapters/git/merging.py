@@ -10,8 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
+from swarm_tui.adapters.git.command import KeptProcess
 from swarm_tui.adapters.git.names import is_inside
-from swarm_tui.adapters.git.persistent import KeptProcess
 from swarm_tui.adapters.git.trees import FILE_MODES, TREE_MODE, TreeEntry
 
 if TYPE_CHECKING:
@@ -249,7 +249,8 @@ def _parse_merge(is_clean: bool, fields: Iterator[str], sides: Sequence[str]) ->
     while (count := next(fields)).isdigit():
         paths = [next(fields) for _ in range(int(count))]
         kind, _text = next(fields), next(fields)
-        if kind.startswith("CONFLICT"):
+        # git moves a file out of the way of a folder, and takes that back if the file goes: then the merge is clean.
+        if kind.startswith("CONFLICT") and not (is_clean and kind == "CONFLICT (file/directory)"):
             named.update(dict.fromkeys(paths))
     return MergeResult(tree, tuple(stages), is_clean and not named, () if stages else tuple(named))
 

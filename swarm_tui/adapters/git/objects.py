@@ -15,10 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from swarm_tui.adapters.git.command import GitError
+from swarm_tui.adapters.git.command import GitError, KeptProcess
 from swarm_tui.adapters.git.merging import Merger, MergeResult, MergeWay, best_merge_way
 from swarm_tui.adapters.git.names import is_commit_id
-from swarm_tui.adapters.git.persistent import KeptProcess
 from swarm_tui.adapters.git.repository import Identity, Repository
 from swarm_tui.adapters.git.trees import (
     TREE_MODE,
@@ -74,6 +73,7 @@ class ObjectSpace:
         self._known_entries = 0
         self._made_bytes, self._size_limit = 0, size_limit
         self._holders = 0
+        self._is_closed = False
         self._lock = threading.Lock()
         self._pack_times = _pack_times(own)
 
@@ -81,7 +81,9 @@ class ObjectSpace:
         """End the processes and remove everything that was made here."""
         self._reader.close()
         self.merger.close()
-        self._folder.close()
+        with self._lock:
+            self._is_closed = True
+            self._folder.close()
         _restore_times(self._pack_times)
 
     def __enter__(self) -> Self:
@@ -143,8 +145,13 @@ class ObjectSpace:
         return found
 
     def write(self, kind: str, content: bytes) -> str:
-        self._made_bytes += len(content)
-        return write_loose(self.object_folders[0], self.repository.object_format, kind, content, level=UNCOMPRESSED)
+        with self._lock:
+            # A thread whose result is not awaited any more may still write; it must not make the folder again.
+            if self._is_closed:
+                raise GitError("the temporary object directory is closed")
+            self._made_bytes += len(content)
+            folder, object_format = self.object_folders[0], self.repository.object_format
+            return write_loose(folder, object_format, kind, content, level=UNCOMPRESSED)
 
     def tree(self, name: str) -> dict[str, TreeEntry]:
         """Return the entries of a tree by name; do not change the dictionary."""

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import git
 
@@ -25,16 +25,22 @@ class Git(git.Git):
         super().__init__(Path(working_dir) if working_dir is not None else None)
 
     def start(
-        self, arguments: Sequence[str], environment: Mapping[str, str], *, has_stdin: bool = True
+        self, arguments: Sequence[str], environment: Mapping[str, str], stdin: int | IO[bytes] = subprocess.PIPE
     ) -> subprocess.Popen[bytes]:
         folder = Path(self.working_dir) if self.working_dir is not None else None
-        return start_git(self.GIT_PYTHON_GIT_EXECUTABLE or "git", arguments, folder, environment, has_stdin=has_stdin)
+        return start_git(self.GIT_PYTHON_GIT_EXECUTABLE or "git", arguments, folder, environment, stdin)
 
     def run(
-        self, arguments: Sequence[str], environment: Mapping[str, str], stdin: bytes | None, timeout: float
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        stdin: bytes | IO[bytes] | None,
+        timeout: float,
     ) -> GitResult:
-        process = self.start(arguments, environment, has_stdin=stdin is not None)
-        return finish_git(process, stdin, timeout, arguments)
+        if isinstance(stdin, bytes):
+            return finish_git(self.start(arguments, environment), stdin, timeout, arguments)
+        source = subprocess.DEVNULL if stdin is None else stdin
+        return finish_git(self.start(arguments, environment, source), None, timeout, arguments)
 
     def execute(self, command: Any, *_: Any, **options: Any) -> Any:
         """Run a command for a method of GitPython, such as `version_info` or `Repo.init`; return its output."""

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from subprocess import Popen
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from swarm_tui.adapters.git import command
 from swarm_tui.adapters.git.command import GitError, GitResult
 from swarm_tui.adapters.git.names import checked_ref, checked_revision, is_commit_id
-from swarm_tui.adapters.packages import how_to_get
+from swarm_tui.adapters.processes.group import how_to_get
 from swarm_tui.errors import ProgramMissing, UsageError
+from swarm_tui.files import read_regular
 from swarm_tui.model.text import plain
-from swarm_tui.regular_file import read_regular
 
 if TYPE_CHECKING:
     from swarm_tui.adapters.git.program import Repo
@@ -95,7 +95,7 @@ class Repository:
     def run(
         self,
         *arguments: str,
-        stdin: bytes | None = None,
+        stdin: bytes | IO[bytes] | None = None,
         environment: Mapping[str, str] | None = None,
         codes: Collection[int] = (0,),
         timeout: float = _TIMEOUT,
@@ -216,12 +216,21 @@ class Repository:
         """Return whether a full ref name is symbolic, so that setting it would move another ref."""
         return self.run("symbolic-ref", "--quiet", checked_ref(name), codes=(0, 1)).code == 0
 
-    def update_ref(self, name: str, new: str, *, old: str | None, reason: str = "swarm-tui") -> None:
-        """Set a ref to `new` if it still holds `old` (None: if it does not exist); else raise RefMoved."""
-        expected = old or self.null_commit
-        self._swap_ref(
-            checked_ref(name), "update-ref", "--no-deref", "-m", plain(reason), checked_ref(name), new, expected
-        )
+    def reflog(self, name: str) -> list[tuple[str, str]]:
+        """Return what a full ref name was set to, newest first, each with the reason; nothing without a reflog."""
+        words = ("reflog", "show", "-z", "--format=%H %gs", checked_ref(name), "--")
+        rows = (field.partition(" ") for field in self.run(*words, codes=(0, 128)).fields)
+        return [(commit, reason) for commit, _, reason in rows]
+
+    def update_ref(
+        self, name: str, new: str, *, old: str | None, reason: str = "swarm-tui", is_logged: bool = False
+    ) -> None:
+        """Set a ref to `new` if it still holds `old` (None: if it does not exist); else raise RefMoved.
+
+        With `is_logged`, the reason is written to the reflog even if the user has turned reflogs off.
+        """
+        words = ("update-ref", "--no-deref", *(("--create-reflog",) if is_logged else ()), "-m", plain(reason))
+        self._swap_ref(checked_ref(name), *words, checked_ref(name), new, old or self.null_commit)
 
     def delete_ref(self, name: str, *, old: str) -> None:
         """Delete a ref if it still holds `old`; else raise RefMoved."""
@@ -277,11 +286,15 @@ class Repository:
 
     def dirty_paths(self, *, has_untracked: bool = True) -> tuple[str, ...]:
         """Return the paths of the checkout that differ from its commit, without refreshing the index."""
+        return tuple(path for _, path in self.uncommitted(has_untracked=has_untracked))
+
+    def uncommitted(self, *, has_untracked: bool = True) -> list[tuple[str, str]]:
+        """Return the paths that differ from the commit, each after the two letters of `git status --porcelain`."""
         if self.is_bare:
-            return ()
+            return []
         untracked = "--untracked-files=normal" if has_untracked else "--untracked-files=no"
         fields = self.run("status", "--porcelain", "-z", "--no-renames", untracked).fields
-        return tuple(field[3:] for field in fields)
+        return [(field[:2], field[3:]) for field in fields]
 
 
 def import_gitpython() -> type[Repo]:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import sys
-import threading
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -90,14 +89,14 @@ def write_loose(objects: Path, object_format: str, kind: str, content: bytes, *,
     place = f"{folder}/{name[2:]}"
     if os.path.exists(place):
         return name
-    draft = f"{folder}/tmp_obj_{os.getpid()}_{threading.get_ident()}"
+    draft = f"{folder}/tmp_obj_{os.urandom(8).hex()}"
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(draft, "wb") as file:
+        with open(draft, "xb") as file:
             file.write(zlib.compress(whole, level))
         os.replace(draft, place)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(draft)
-        raise GitError(f"{place} cannot be written", error.strerror or str(error)) from error
+        raise GitError(f"{place} cannot be written: {error.strerror or error}") from error
     return name

@@ -1,1 +1,1 @@
-"""The offline agent: plays recorded work on a real checkout, to try everything but the model."""
+"""The offline agent: replays recorded work in a real checkout, to test everything except the model."""

@@ -1,4 +1,4 @@
-"""Plays the steps of one record on the agent's copy of the repository."""
+"""Replays the steps of one record in the agent's copy of the repository."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from swarm_tui.adapters.process import Finished, run_process
-from swarm_tui.agents.contract import OUTPUT_FOLDER, TRIES_PATH
-from swarm_tui.agents.offline.presence import Presence
+from swarm_tui.adapters.processes.run import Finished, run_process
+from swarm_tui.agents.contract import OUTPUT_FOLDER, TRIES_PATH, Task
 from swarm_tui.agents.offline.records import Record, RecordedStep
-from swarm_tui.agents.task import Task
+from swarm_tui.agents.submit import Presence
 
 RUN_TIMEOUT: Final = 900.0
 _SECONDS_A_LINE: Final = 0.8
@@ -26,12 +25,12 @@ _ANSI: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class MisfitError(Exception):
-    """A recorded edit does not fit the tree; its text says which."""
+    """A recorded edit does not match the tree; the message names the edit."""
 
 
 @dataclass(slots=True)
 class RecordPlayer:
-    """Plays steps, and keeps what they came to."""
+    """Replays steps and collects their results."""
 
     task: Task
     copy: Path
@@ -40,7 +39,7 @@ class RecordPlayer:
     escalations: list[dict[str, str]] = field(default_factory=list)
     runs: list[dict[str, str]] = field(default_factory=list)
     verdicts: list[bool | None] = field(default_factory=list)
-    """Whether the test passed, one for each run; None where that is not known."""
+    """Whether the test passed, one value for each run; None if unknown."""
     claims: dict[str, Any] = field(default_factory=dict)
     edited: list[str] = field(default_factory=list)
     breakage: str = ""
@@ -78,11 +77,11 @@ class RecordPlayer:
                 self.breakage = step.value
 
     def report_misfit(self, reason: str, following: tuple[RecordedStep, ...]) -> None:
-        """Write that the record does not fit the tree, and report the change that it leads to as failed."""
-        self.presence.write_message(f"This does not fit the tree that I see: {reason}. I leave it as it is.")
+        """Write that the record does not match the tree, and report the next change as failed."""
+        self.presence.write_message(f"The record does not match this tree: {reason}. I stop here.")
         kind = next((step.value for step in following if step.name == "commit"), None)
         if kind is not None and kind not in self.changes:
-            self.changes[kind] = _change("FAILED", f"The recorded work does not fit this tree: {reason}.")
+            self.changes[kind] = _change("FAILED", f"The recorded work does not match this tree: {reason}.")
 
     async def run_test(self, description: str) -> None:
         words = list(self.task.pytest)
@@ -99,17 +98,18 @@ class RecordPlayer:
         (folder / "pytest.txt").write_text(_ANSI.sub("", output), encoding="utf-8")
         self.runs.append({"run_name": name, "description_markdown": description})
         is_pytest = ("-m", "pytest") in itertools.pairwise(words)
-        # The exit code of pytest also speaks of coverage, of plugins, and of a process that left in the middle.
+        # Coverage, plugins and a crash also change the exit code of pytest.
         self.verdicts.append(tries.last_verdict() if is_pytest else finished.code == 0)
 
     async def _edit(self, file: str, old: str, new: str) -> None:
         path = self._inside(file)
         await self._pause(_SECONDS_AN_EDIT)
         if not path.is_file():
-            raise MisfitError(f"there is no {file}")
+            raise MisfitError(f"{file} does not exist")
         text = path.read_text(encoding="utf-8")
         if not old or text.count(old) != 1:
-            raise MisfitError(f"{file} holds the text to be replaced {text.count(old) if old else 0} times, not once")
+            count = text.count(old) if old else 0
+            raise MisfitError(f"{file} contains the text to replace {count} times instead of once")
         call = self.presence.write_tool_call(
             "Edit", {"file_path": file, "old_string": old, "new_string": new}, f"edit {file}"
         )
@@ -130,7 +130,7 @@ class RecordPlayer:
     def _inside(self, file: str) -> Path:
         path = (self.copy / file).resolve()
         if not path.is_relative_to(self.copy.resolve()):
-            raise MisfitError(f"{file} leads out of the checkout")
+            raise MisfitError(f"{file} is outside of the checkout")
         return path
 
     async def _commit(self, kind: str, more: Mapping[str, str]) -> None:
@@ -144,7 +144,7 @@ class RecordPlayer:
             self.changes[kind] = _change("SUCCEEDED", f"{earlier} {more.get('summary', '')}".strip())
         else:
             self.presence.write_message("There was nothing to commit.")
-            self.changes[kind] = _change("FAILED", "Nothing had changed, so there was nothing to commit.")
+            self.changes[kind] = _change("FAILED", "No file had changed, so there was nothing to commit.")
 
     async def _ask(self, question: str) -> None:
         self.presence.write_message(question)
@@ -154,17 +154,17 @@ class RecordPlayer:
         self.presence.write_answer(answer.strip())
         self.presence.write_message(f"Understood: {answer.strip()}")
 
-    async def git(self, *words: str, codes: tuple[int, ...] = (0,)) -> Finished:
-        """Run git in the copy as the person whose sweep this is."""
+    async def git(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> Finished:
+        """Run git in the copy as the user who started the sweep."""
         name, address = self.task.identity
-        who = ["-c", f"user.name={name}", "-c", f"user.email={address}"] if name else []
+        identity = ["-c", f"user.name={name}", "-c", f"user.email={address}"] if name else []
         finished = await run_process(
-            ["git", *who, "-c", "commit.gpgSign=false", *words],
+            ["git", *identity, "-c", "commit.gpgSign=false", *arguments],
             cwd=self.copy,
             environment=dict(os.environ) | {"GIT_LITERAL_PATHSPECS": "1"},
         )
         if finished.code not in codes:
-            raise MisfitError(f"git {words[0]} failed: {finished.error_text.strip()}")
+            raise MisfitError(f"git {arguments[0]} failed: {finished.error_text.strip()}")
         return finished
 
     async def _pause(self, seconds: float) -> None:
@@ -172,14 +172,14 @@ class RecordPlayer:
 
 
 class TriesFile:
-    """What the live plugin writes of the agent's test from now on."""
+    """New lines that the live plugin writes about the agent's test."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read = path.stat().st_size if path.is_file() else 0
 
     def last_verdict(self) -> bool | None:
-        """Return whether the test passed the last time; None when pytest has not reported its end."""
+        """Return whether the test passed the last time; None if pytest did not report a result."""
         if not self._path.is_file():
             return None
         verdict: bool | None = None
@@ -191,10 +191,10 @@ class TriesFile:
 
 
 def compose_outcome(player: RecordPlayer, record: Record | None) -> dict[str, Any]:
-    """Return the outcome: what really happened, with the record's claims over it."""
+    """Return the report: the real results, with the record's claims on top."""
     before, after = player.verdicts[0], player.verdicts[-1]
-    found = {True: "The test passes", False: "The test does not pass", None: "Whether the test passes is not known"}
-    summary = record.summary if record and record.summary else f"{found[after]}; nothing was changed."
+    found = {True: "The test passes", False: "The test does not pass", None: "The result of the test is unknown"}
+    summary = record.summary if record and record.summary else f"{found[after]}. Nothing was changed."
     return {
         "changes": player.changes,
         "errored": False,

@@ -1,4 +1,4 @@
-"""The program that mngr runs as the offline agent: reads its task, plays its record, hands in the result and ends."""
+"""The program of the offline agent: reads its task, replays its record and submits the result."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import os
 import sys
 from pathlib import Path
 
-from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
-from swarm_tui.agents.offline.handing_in import publish_archive, write_outcome
+from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER, Task
 from swarm_tui.agents.offline.play import MisfitError, RecordPlayer, compose_outcome
-from swarm_tui.agents.offline.presence import Presence
 from swarm_tui.agents.offline.records import BadRecord, Record, RecordedStep, find_record
-from swarm_tui.agents.task import Task
+from swarm_tui.agents.submit import Presence, publish_archive, write_outcome
 from swarm_tui.errors import SwarmError
 
 
@@ -30,16 +28,16 @@ async def _work(player: RecordPlayer, state_folder: Path) -> None:
     try:
         outcome = compose_outcome(player, await _play(player))
     except SwarmError as error:
-        # An id that no command line can hold, an interpreter that is gone: reported, so that the reason is known.
-        player.presence.write_message(f"I cannot go on: {error}.")
+        # For example an id that is too long for a command line, or a missing interpreter: report the reason.
+        player.presence.write_message(f"I cannot continue: {error}.")
         outcome = {
             "errored": True,
             "changes": player.changes,
-            "summary_markdown": f"The agent could not go on: {error}.",
+            "summary_markdown": f"The agent could not continue: {error}.",
         }
     write_outcome(player.copy / player.task.outcome, outcome, player.breakage)
     bundle = await _bundle(player, state_folder)
-    player.presence.write_message("Done; the result is handed in.")
+    player.presence.write_message("Done. The work is submitted.")
     publish_archive(state_folder, player.copy / OUTPUT_FOLDER, bundle, player.breakage)
 
 
@@ -54,20 +52,20 @@ async def _play(player: RecordPlayer) -> Record | None:
         except MisfitError as error:
             player.report_misfit(str(error), steps[position:])
             player.verdicts = player.verdicts[:1]
-            await player.run_test("the tree as it is")
+            await player.run_test("before any change")
             break
     if not player.verdicts:
-        await player.run_test("the test as it is")
+        await player.run_test("without changes")
     return record
 
 
 def _steps_of(player: RecordPlayer, record: Record) -> tuple[RecordedStep, ...]:
-    """Return the steps of the work, or of what is done when it is sent back; the last of those is played again."""
+    """Return the steps to replay. For work that was sent back again, the last revision is repeated."""
     number = player.task.revision
     if not number:
         return record.steps
     if not record.revisions:
-        player.presence.write_message("My work was sent back, and my record says nothing of that.")
+        player.presence.write_message("My work was sent back, but my record has no steps for that.")
         return ()
     return record.revisions[min(number, len(record.revisions)) - 1]
 
@@ -77,22 +75,22 @@ def _record_of(player: RecordPlayer) -> Record | None:
     try:
         record = find_record(Path(folder), player.task.test) if folder else None
     except BadRecord as error:
-        player.presence.write_message(f"The record for this test cannot be played: {error}.")
+        player.presence.write_message(f"The record of this test is invalid: {error}.")
         return None
     if record is None:
-        player.presence.write_message("There is no record for this test, so I only look whether it passes.")
+        player.presence.write_message("I found no record of this test, so I only run it.")
     return record
 
 
 async def _bundle(player: RecordPlayer, state_folder: Path) -> Path | None:
-    """Write the commits since the base to a bundle; return None without any: git refuses an empty bundle."""
+    """Write the commits since the base to a bundle. Return None if there are none: git rejects empty bundles."""
     task = player.task
     count = await player.git("rev-list", "--count", f"{task.base}..{task.branch}")
     if count.text.strip() == "0":
         return None
     path = state_folder / BUNDLE_FILE
     if player.breakage == "bundle":
-        path.write_bytes(b"# v2 git bundle\nthis is none\n")
+        path.write_bytes(b"# v2 git bundle\nnot a bundle\n")
     else:
         await player.git("bundle", "create", "--quiet", str(path), f"{task.base}..{task.branch}")
     return path

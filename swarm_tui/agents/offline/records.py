@@ -1,4 +1,4 @@
-"""Reads records: the work that the offline agent plays, one readable TOML file for each test."""
+"""Reads records, the work that the offline agent replays: one TOML file for each test."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from swarm_tui.regular_file import read_regular
+from swarm_tui.files import read_regular
 
 KINDS: Final = ("IMPROVE_TEST", "FIX_TEST", "FIX_TUTORIAL", "FIX_IMPL")
 ESCALATIONS: Final = (
     *("UNCAUGHT_BUG", "FIX_DIRECTION_AMBIGUOUS", "HARNESS_DEFECT", "SUITE_DUPLICATION", "HARD_TO_USE"),
-    *("BLOCKER", "SHARED_PATTERN"),  # older words
+    *("BLOCKER", "SHARED_PATTERN"),  # older names
 )
 BREAKAGES: Final = ("outcome", "archive", "bundle", "missing", "huge", "path")
 
-# The key that names a step, the type of its value, and the other keys that the step may have.
+# The key of each step, the type of its value, and its optional keys.
 _STEPS: Final[Mapping[str, tuple[type | tuple[type, ...], frozenset[str]]]] = {
     "say": (str, frozenset()),
     "run": (str, frozenset()),
@@ -39,12 +39,12 @@ _PATHS: Final = frozenset({"edit", "write", "uncommitted"})
 
 
 class BadRecord(ValueError):
-    """A record that cannot be played; its text says why."""
+    """An invalid record; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """One step: what to do (`name`), its first argument (`value`), and the others by name."""
+    """One step: the action (`name`), its first argument (`value`), and the others by name."""
 
     name: str
     value: Any
@@ -59,28 +59,26 @@ class Record:
     summary: str = ""
     steps: tuple[RecordedStep, ...] = ()
     revisions: tuple[tuple[RecordedStep, ...], ...] = ()
-    """What is played when the work is sent back: the first time, the second time ..."""
+    """The steps to replay each time that the work is sent back."""
 
 
 def parse_record(text: str) -> Record:
-    """Return the record in a text; raise BadRecord with the step that is wrong."""
+    """Return the record in a text. Raise BadRecord with the number of the invalid step."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadRecord(f"it is no TOML: {error}") from error
+        raise BadRecord(f"invalid TOML: {error}") from error
     unknown = content.keys() - {"test", "summary", "step", "revise"}
     if unknown:
         raise BadRecord(f"unknown keys: {', '.join(sorted(unknown))}")
     test, summary, steps = content.get("test"), content.get("summary", ""), content.get("step", [])
     if not isinstance(test, str) or not test:
-        raise BadRecord("`test` is missing: the node id that it is for")
+        raise BadRecord("`test` is missing: give the node id of the test")
     if not isinstance(summary, str) or not isinstance(steps, list):
-        raise BadRecord("`summary` is a text and every step begins with [[step]]")
+        raise BadRecord("`summary` must be a text, and every step must begin with [[step]]")
     revisions = content.get("revise", [])
     if not isinstance(revisions, list) or not all(_is_revision(entry) for entry in revisions):
-        raise BadRecord(
-            "what is done when the work is sent back begins with [[revise]], its steps with [[revise.step]]"
-        )
+        raise BadRecord("work that is sent back must begin with [[revise]], and its steps with [[revise.step]]")
     return Record(test, summary, _parse_steps(steps), tuple(_parse_steps(entry["step"]) for entry in revisions))
 
 
@@ -95,19 +93,19 @@ def _parse_steps(steps: list[Any]) -> tuple[RecordedStep, ...]:
 def _parse_step(number: int, content: Any) -> RecordedStep:
     names = [name for name in content if name in _STEPS] if isinstance(content, dict) else []
     if len(names) != 1:
-        raise BadRecord(f"step {number} has to have exactly one of {', '.join(_STEPS)}")
+        raise BadRecord(f"step {number} must have exactly one of {', '.join(_STEPS)}")
     name = names[0]
-    kind, beside = _STEPS[name]
+    kind, optional = _STEPS[name]
     value: Any = content[name]
     if not isinstance(value, kind):
-        raise BadRecord(f"step {number}: {value!r} is no value for `{name}`")
+        raise BadRecord(f"step {number}: invalid value for `{name}`: {value!r}")
     if name in _CHOICES and value not in _CHOICES[name]:
-        raise BadRecord(f"step {number}: `{name}` is one of {', '.join(_CHOICES[name])}")
+        raise BadRecord(f"step {number}: `{name}` must be one of {', '.join(_CHOICES[name])}")
     if name in _PATHS and _leads_out(str(value)):
-        raise BadRecord(f"step {number}: {value!r} leads out of the checkout")
+        raise BadRecord(f"step {number}: {value!r} is outside of the checkout")
     more = {key: text for key, text in content.items() if key != name}
-    if more.keys() - beside or not all(isinstance(text, str) for text in more.values()):
-        raise BadRecord(f"step {number}: beside `{name}` stand only texts for {', '.join(sorted(beside)) or 'nothing'}")
+    if more.keys() - optional or not all(isinstance(text, str) for text in more.values()):
+        raise BadRecord(f"step {number}: other keys of `{name}` must be texts: {', '.join(sorted(optional)) or 'none'}")
     return RecordedStep(name, value, more)
 
 
@@ -116,14 +114,14 @@ def _leads_out(path: str) -> bool:
 
 
 def find_record(folder: Path, test: str) -> Record | None:
-    """Return the record for a test, or None; raise BadRecord for one that is broken."""
+    """Return the record of a test, or None. Raise BadRecord if it is invalid."""
     broken = ""
     for path in sorted(folder.rglob("*.toml")):
         text = read_regular(path).decode(errors="replace")
         try:
             record = parse_record(text)
         except BadRecord as error:
-            # Only a file that speaks of this test concerns this test.
+            # An invalid file matters only if it mentions this test.
             broken = broken or (f"{path.name}: {error}" if test in text else "")
             continue
         if record.test == test:

@@ -76,7 +76,7 @@ function makeFix(fix) {
     element("span", { class: "rank" }, fix.rank),
     element("span", { class: `verdict ${verdict}` }, verdict),
     element("span", { class: "title" }, fix.title),
-    element("span", { class: "counts" }, fix.turned_green ? element("b", { class: "plus" }, `${fix.turned_green}▲`) : "", fix.broken.length ? element("b", { class: "minus" }, `${fix.broken.length}▼`) : "", element("b", { class: "plus" }, `+${fix.added}`), element("b", { class: "minus" }, `−${fix.removed}`)),
+    element("span", { class: "counts" }, fix.turned_green ? element("b", { class: "plus" }, `${fix.turned_green}▲`) : "", fix.broken.length ? element("b", { class: "minus" }, `${fix.broken.length}▼`) : "", fix.weaker.length ? element("b", { class: "minus" }, plural(fix.weaker.length, "weaker test")) : "", element("b", { class: "plus" }, `+${fix.added}`), element("b", { class: "minus" }, `−${fix.removed}`)),
     element("span", { class: "mono dim" }, fix.commit.slice(0, 8)),
   ];
   return fold({ class: "fix", id: `fix-${fix.rank}` }, head, async () => {
@@ -85,7 +85,9 @@ function makeFix(fix) {
       fix.verdict_note && element("p", {}, `${fix.verdict}: ${fix.verdict_note}`),
       fix.hunks_out.length > 0 && block("Without", element("ul", {}, ...fix.hunks_out.map((hunk) => element("li", { class: "mono" }, hunk)))),
       fix.cost && element("p", { class: "dim" }, fix.cost),
+      fix.origin && element("p", { class: "problem" }, fix.origin),
       fix.why && element("p", { class: "dim" }, `why rank ${fix.rank}: ${fix.why}`),
+      fix.weaker.length > 0 && block("Tests that it weakens, removes or renames", element("ul", {}, ...fix.weaker.map((test) => element("li", { class: "mono" }, test)))),
       fix.broken.length > 0 && block("Breaks", element("ul", {}, ...fix.broken.map((test) => element("li", { class: "mono" }, test)))),
       element("pre", { class: "message" }, fix.message),
       fix.tests.length && block(fix.tests.length === 1 ? "Made by the agent of" : "Made by the agents of", testLinks(fix.tests)),

@@ -1,1 +1,1 @@
-"""Pure drawing: functions from data to lines of styled text, without widgets, clock or disk."""
+"""Pure functions that draw data as lines of styled text. They use no widgets, no clock and no files."""

@@ -1,4 +1,4 @@
-"""Colours the lines of a diff: signs and shades for added and removed lines, words by the language of the file."""
+"""Colours the lines of a diff: added and removed lines, and the syntax of the file's language."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from swarm_tui.room.draw.parts import Line, Part
+from swarm_tui.room.draw.spans import Line, Span
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-    from swarm_tui.model.diff import Diff
+    from swarm_tui.model.commits import Diff
 
 HUNK_LIMIT: Final = 2_000
-"""Longer hunks are coloured by their signs alone: reading them as a language would be felt at the keys."""
+"""Longer hunks are coloured without their syntax, because parsing them would delay keys."""
 LINE_LIMIT: Final = 2_000
 
 _SPECIAL: Final = frozenset("*?[")
@@ -24,18 +24,21 @@ _SHADES: Final = {"+": "plus", "-": "minus"}
 
 
 def draw_bare_line(text: str) -> Line:
-    """Return a line of a diff by its sign alone: hunk marks, and files of unknown language."""
+    """Return a line of a diff coloured without syntax: hunk headers, and files of unknown languages."""
     if text.startswith("@@"):
         place, _, context = text[2:].partition("@@")
-        return [Part(f"@@{place}@@", "hunk"), Part(context, "dim")]
-    sign = text[:1]
-    if sign in _SHADES:
-        return [Part(sign, f"{'added' if sign == '+' else 'removed'} {_SHADES[sign]}"), Part(text[1:], _SHADES[sign])]
-    return [Part(text, "" if sign == " " else "dim")]
+        return [Span(f"@@{place}@@", "hunk"), Span(context, "dim")]
+    marker = text[:1]
+    if marker in _SHADES:
+        return [
+            Span(marker, f"{'added' if marker == '+' else 'removed'} {_SHADES[marker]}"),
+            Span(text[1:], _SHADES[marker]),
+        ]
+    return [Span(text, "" if marker == " " else "dim")]
 
 
 def draw_ahead(diff: Diff, rows: int) -> None:
-    """Draw the hunks that are seen first when a diff is shown, so that they are known then."""
+    """Draw the first visible hunks of a diff ahead of time, to fill the cache."""
     for file in diff.files:
         for start, end in zip(file.hunks, (*file.hunks[1:], file.end), strict=True):
             if start > rows:
@@ -45,9 +48,9 @@ def draw_ahead(diff: Diff, rows: int) -> None:
 
 @functools.lru_cache(maxsize=64)
 def draw_hunk(lines: tuple[str, ...], path: str) -> list[Line]:
-    """Return the lines of one hunk, its `@@` line first, coloured by the language of the file.
+    """Return the lines of one hunk, beginning with its `@@` line, coloured by the syntax of the file's language.
 
-    Each side of the hunk is read as one text, so that a string over several lines is a string on each of them.
+    The old and the new side are parsed separately as one text each, so that strings over several lines are recognized.
     """
     lexer = _lexer_of(path)
     if lexer is None or len(lines) > HUNK_LIMIT or any(len(line) > LINE_LIMIT for line in lines):
@@ -57,34 +60,34 @@ def draw_hunk(lines: tuple[str, ...], path: str) -> list[Line]:
     new_parts = iter(_read(lexer, [line[1:] for line in body if line[:1] in (" ", "+")]))
     drawn: list[Line] = [draw_bare_line(lines[0])] if lines else []
     for line in body:
-        sign = line[:1]
-        if sign == "-":
-            drawn.append(_with_sign("-", next(old_parts, [])))
-        elif sign == "+":
-            drawn.append(_with_sign("+", next(new_parts, [])))
-        elif sign == " ":
+        marker = line[:1]
+        if marker == "-":
+            drawn.append(_with_marker("-", next(old_parts, [])))
+        elif marker == "+":
+            drawn.append(_with_marker("+", next(new_parts, [])))
+        elif marker == " ":
             next(old_parts, [])
-            drawn.append([Part(" "), *next(new_parts, [])])
+            drawn.append([Span(" "), *next(new_parts, [])])
         else:
             drawn.append(draw_bare_line(line))
     return drawn
 
 
-def _with_sign(sign: str, parts: Sequence[Part]) -> Line:
-    shade = _SHADES[sign]
-    colour = "added" if sign == "+" else "removed"
-    return [Part(sign, f"{colour} {shade}"), *(part._replace(role=f"{part.role} {shade}".strip()) for part in parts)]
+def _with_marker(marker: str, parts: Sequence[Span]) -> Line:
+    shade = _SHADES[marker]
+    colour = "added" if marker == "+" else "removed"
+    return [Span(marker, f"{colour} {shade}"), *(part._replace(role=f"{part.role} {shade}".strip()) for part in parts)]
 
 
-def _read(lexer: Lexer, lines: Sequence[str]) -> list[list[Part]]:
-    rows: list[list[Part]] = [[]]
+def _read(lexer: Lexer, lines: Sequence[str]) -> list[list[Span]]:
+    rows: list[list[Span]] = [[]]
     for token, value in lexer.get_tokens("\n".join(lines)):
         role = _role_of(str(token))
         first, *others = value.split("\n")
         if first:
-            rows[-1].append(Part(first, role))
+            rows[-1].append(Span(first, role))
         for other in others:
-            rows.append([Part(other, role)] if other else [])
+            rows.append([Span(other, role)] if other else [])
     return rows[: len(lines)]
 
 
@@ -112,7 +115,7 @@ def _lexer_of(path: str) -> Lexer | None:
 
 
 def lexer_class_for(name: str) -> type[Lexer] | None:
-    """Return what `find_lexer_class_for_filename` of pygments does, which takes 60 ms to make ready its patterns."""
+    """Return the same as `find_lexer_class_for_filename` of pygments, which needs 60 ms to prepare its patterns."""
     from pygments.lexers import find_lexer_class, get_all_lexers
 
     fitting = [

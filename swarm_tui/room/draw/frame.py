@@ -1,19 +1,20 @@
-"""The frame of every screen: on top the sweep in numbers and the bar of states, below the keys or a message."""
+"""Header, line of screens, footer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
-from swarm_tui.model.formatting import clock
+from swarm_tui.model.formatting import clock, counted
 from swarm_tui.room.actions import Action, KeyMap, key_name
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
-from swarm_tui.room.draw.parts import Line, Part, cut_line, spread, whole_entries, width_of
+from swarm_tui.room.draw.spans import Line, Span, cut_line, spread, whole_entries, width_of
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderFacts:
-    """What the header shows."""
+    """Data of the header."""
 
     sweep: str
     title: str
@@ -24,20 +25,22 @@ class HeaderFacts:
     """Seconds to the end; None without a forecast."""
     slots: int
     dial: str
-    """`6 of 24: limited until 18:22`; empty when as many agents may work as there are slots."""
+    """`6 of 24: limited until 18:22`; empty if the throttle is off."""
     wanted_slots: int
     active: int
     cost: str
-    """`$3.42/20`, `$3.42 imputed`; empty when nothing is known."""
+    """`$3.42/20`, `$3.42 imputed`; empty if unknown."""
     cost_role: str
     counts: Mapping[str, int]
     shown_pills: frozenset[str]
-    """The pills that filter; empty when all states are shown."""
+    """The pills that filter; empty if all states are shown."""
     status: str = ""
-    """`held`, `engine gone`, `over` ..., with the role in which it is shown."""
+    """Status such as `held`, `engine gone` or `finished`."""
     status_role: str = ""
+    caveat: str = ""
+    """A warning about all results, such as `not verified`."""
     status_more: str = ""
-    """What goes with the status where there is room."""
+    """Details of the status, shown if they fit."""
     screen: str = ""
     has_slots: bool = True
 
@@ -47,48 +50,50 @@ def draw_header(facts: HeaderFacts, width: int, height: int = 2) -> list[Line]:
 
 
 def _facts_line(facts: HeaderFacts, width: int) -> Line:
-    left = [Part(" "), Part(facts.sweep, "strong")]
+    left = [Span(" "), Span(facts.sweep, "strong")]
     if facts.screen:
-        left += [Part(" · ", "faint"), Part(facts.screen, "accent")]
+        left += [Span(" · ", "faint"), Span(facts.screen, "accent")]
     about = " · ".join(word for word in (facts.title, facts.place) if word)
-    entries: list[list[Part]] = []
+    entries: list[list[Span]] = []
     if facts.status:
-        entries.append([Part(facts.status, facts.status_role)])
+        entries.append([Span(facts.status, facts.status_role)])
+    if facts.caveat:
+        entries.append([Span(facts.caveat, "warning")])
     if facts.status_more:
-        entries.append([Part(facts.status_more, facts.status_role)])
+        entries.append([Span(facts.status_more, facts.status_role)])
     if facts.elapsed is not None:
-        entries.append([Part(clock(facts.elapsed))])
+        entries.append([Span(clock(facts.elapsed))])
     if facts.left is not None:
-        entries.append([Part(f"~{clock(facts.left)} left", "dim")])
+        entries.append([Span(f"~{clock(facts.left)} left", "dim")])
     slots = [
-        Part("slots ", "dim"),
-        Part(facts.dial or f"{facts.active}/{facts.slots}", "warning" if facts.dial else ""),
+        Span("slots ", "dim"),
+        Span(facts.dial or f"{facts.active}/{facts.slots}", "warning" if facts.dial else ""),
     ]
     if facts.wanted_slots != facts.slots:
-        slots.append(Part(f"→{facts.wanted_slots}", "pending"))
-    # Why fewer agents work than were asked for comes before the time on a narrow terminal.
+        slots.append(Span(f"→{facts.wanted_slots}", "pending"))
+    # On a narrow terminal, the reason for the throttle has priority over the time.
     if facts.has_slots:
         entries.insert(len(entries) if not facts.dial else bool(facts.status), slots)
     if facts.cost:
-        # A budget that is nearly spent comes before the time, too.
-        entries.insert(bool(facts.status) if facts.cost_role else len(entries), [Part(facts.cost, facts.cost_role)])
-    right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Part(" ")]
+        # So has a budget that is nearly used up.
+        entries.insert(bool(facts.status) if facts.cost_role else len(entries), [Span(facts.cost, facts.cost_role)])
+    right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Span(" ")]
     if about and width_of(left) + len(about) + width_of(right) + 4 <= width:
-        left += [Part("  "), Part(about, "dim")]
+        left += [Span("  "), Span(about, "dim")]
     return spread(left, right, width)
 
 
 def _bar_line(facts: HeaderFacts, width: int) -> Line:
     total = sum(facts.counts.values())
     pills = _pills(facts)
-    pills_line = whole_entries([*pills, [Part(f"{total:,}", "dim")]], max(10, width - 2), 1)
+    pills_line = whole_entries([*pills, [Span(f"{total:,}", "dim")]], max(10, width - 2), 1)
     room = width - width_of(pills_line) - 4
     if room < 12 or not total:
-        return cut_line([Part(" "), *pills_line], width)
-    return [Part(" "), *draw_bar(facts.counts, room), Part("  "), *pills_line, Part(" ")]
+        return cut_line([Span(" "), *pills_line], width)
+    return [Span(" "), *draw_bar(facts.counts, room), Span("  "), *pills_line, Span(" ")]
 
 
-def _pills(facts: HeaderFacts) -> list[list[Part]]:
+def _pills(facts: HeaderFacts) -> list[list[Span]]:
     pills = []
     for pill, marks in PILLS.items():
         number = sum(facts.counts.get(mark, 0) for mark in marks)
@@ -97,20 +102,20 @@ def _pills(facts: HeaderFacts) -> list[list[Part]]:
         mark = mark_of_pill(pill)
         role = mark.role if not facts.shown_pills or pill in facts.shown_pills else "faint"
         role += " underline" if pill in facts.shown_pills else ""
-        pills.append([Part(f"{mark.glyph}{number:,}", role, f"pill:{pill}")])
+        pills.append([Span(f"{mark.glyph}{number:,}", role, f"pill:{pill}")])
     return pills
 
 
-def draw_bar(counts: Mapping[str, int], width: int) -> list[Part]:
-    """Return a bar of exactly `width` cells, split by state; every state present gets a cell if there are enough."""
+def draw_bar(counts: Mapping[str, int], width: int) -> list[Span]:
+    """Return a bar of exactly `width` cells, split by state. Each state gets at least one cell if there are enough."""
     numbers = {pill: sum(counts.get(mark, 0) for mark in marks) for pill, marks in PILLS.items()}
     total = sum(numbers.values())
     if not total or width <= 0:
-        return [Part("─" * width, "faint")]
+        return [Span("─" * width, "faint")]
     present = [pill for pill, number in numbers.items() if number]
     cells = {pill: max(1, numbers[pill] * width // total) for pill in present}
     while (extra := sum(cells.values()) - width) != 0:
-        # The widest state is changed, where one cell makes the least difference.
+        # Change the widest state, because one cell makes the least difference there.
         widest = max(present, key=lambda pill: cells[pill])
         if extra > 0 and cells[widest] <= 1:
             present.remove(widest)
@@ -118,30 +123,142 @@ def draw_bar(counts: Mapping[str, int], width: int) -> list[Part]:
             continue
         cells[widest] -= 1 if extra > 0 else extra
     return [
-        Part(("░" if pill in ("queued", "launching") else "█") * cells[pill], mark_of_pill(pill).role, f"pill:{pill}")
+        Span(("░" if pill in ("queued", "launching") else "█") * cells[pill], mark_of_pill(pill).role, f"pill:{pill}")
         for pill in cells
     ]
 
 
 def draw_footer(actions: Sequence[Action], keys: KeyMap, width: int) -> Line:
-    """Return the footer: whole entries only, what is not possible now dimmed, the key of the help always there."""
-    entries: list[list[Part]] = []
-    last: list[Part] = []
+    """Return the footer. Entries are whole or left out, `?` is always there, and unavailable actions are dim."""
+    entries: list[list[Span]] = []
+    last: list[Span] = []
     for action in actions:
         key = keys.first_key(action)
         if not action.label or not key:
             continue
-        role, label_role = ("faint", "faint") if action.why_not() else ("key", "dim")
-        entry = [Part(key_name(key), role, f"do:{action.id}"), Part(f" {action.label}", label_role, f"do:{action.id}")]
+        is_impossible = bool(action.why_not())
+        if is_impossible and action.is_hidden:
+            continue
+        role, label_role = ("faint", "faint") if is_impossible else ("key", "dim")
+        entry = [Span(key_name(key), role, f"do:{action.id}"), Span(f" {action.label}", label_role, f"do:{action.id}")]
         if action.id == "room.help":
             last = entry
         else:
             entries.append(entry)
-    right = [*last, Part(" ")]
+    right = [*last, Span(" ")]
     left = whole_entries(entries, max(0, width - width_of(right) - 3))
-    return spread([Part(" "), *left], right, width)
+    return spread([Span(" "), *left], right, width)
 
 
 def draw_message(text: str, level: str, width: int) -> Line:
     role = {"error": "error", "warning": "warning", "good": "good"}.get(level, "")
-    return cut_line([Part(" "), Part(text, role)], width)
+    return cut_line([Span(" "), Span(text, role)], width)
+
+
+LOW: Final = 16
+"""Below this height a screen shows only its list, without the line of screens and without a second panel."""
+SHORT_TITLE: Final = 2
+"""Letters of a screen's name that are shown on a narrow terminal."""
+
+
+class ScreenFacts(NamedTuple):
+    """One screen in the line."""
+
+    key: str
+    name: str
+    title: str
+    open: int
+    """Number of open items; 0 is not shown."""
+    is_here: bool = False
+
+
+class NextFacts(NamedTuple):
+    """Next steps after a sweep."""
+
+    fixes: int
+    """Number of fixes without a verdict."""
+    decided: int
+    applied: str
+    """The branch that the plan was applied to; "" if it was not applied, or has changed since."""
+    """Number of fixes with a verdict."""
+    questions: int
+    others: int
+    """Number of other items in the inbox."""
+    can_resume: bool
+    is_integration_failed: bool
+
+
+def draw_screen_line(screens: Sequence[ScreenFacts], width: int) -> Line:
+    """Return the line with whole names if they fit, else with first letters, else with keys and numbers only."""
+    for letters in (100, SHORT_TITLE, 0):
+        entries = [_entry(screen, letters) for screen in screens]
+        gap = 2 if letters > SHORT_TITLE else 1
+        line = [Span(" "), *whole_entries(entries, 10_000, gap)]
+        if width_of(line) <= width:
+            return line
+    return cut_line(line, width)
+
+
+def _entry(screen: ScreenFacts, letters: int) -> Line:
+    spot = f"screen:{screen.name}"
+    role = "here" if screen.is_here else "dim"
+    title = screen.title[:letters]
+    is_whole = letters > SHORT_TITLE
+    parts = [Span(screen.key, "here" if screen.is_here else "key", spot)]
+    if title:
+        parts.append(Span(f" {title}", role, spot))
+    if screen.open:
+        parts.append(Span(f"{' ' if is_whole else '·'}{screen.open:,}", "number_open", spot))
+    return parts
+
+
+def draw_next(facts: NextFacts, width: int) -> Line:
+    """Return the next steps after a sweep, each with its key."""
+    steps: list[Line] = []
+    if facts.fixes:
+        steps.append(_step(f"{counted(facts.fixes, 'fix is', 'fixes are')} ready", "3", "good"))
+    elif facts.applied:
+        steps.append(_step(f"applied on {facts.applied}", "3", "good"))
+    elif facts.decided:
+        steps.append(_step("every fix has a verdict, A applies them", "3", "good"))
+    elif facts.is_integration_failed:
+        steps.append(_step("integration failed", "3", "error"))
+    if facts.questions:
+        steps.append(_step(counted(facts.questions, "question"), "5", "waiting"))
+    if facts.others:
+        more = "more need" if steps else "need"
+        more = more.replace("need", "needs") if facts.others == 1 else more
+        steps.append(_step(f"{facts.others:,} {more} you", "5", "warning"))
+    if facts.can_resume:
+        steps.append(_step("resume the sweep", "R", ""))
+    if not steps:
+        return cut_line([Span(" Nothing left to do here", "dim")], width)
+    line: list[Span] = [Span(" "), Span("Next ", "dim")]
+    for number, step in enumerate(steps):
+        line += [Span(" · ", "faint")] if number else []
+        line += step
+    return cut_line(line, width)
+
+
+def _step(words: str, key: str, role: str) -> Line:
+    spot = {"3": "screen:fixes", "5": "screen:inbox"}.get(key, "do:sweep.resume")
+    return [Span(f"{words}: ", role, spot), Span(key, "key", spot)]
+
+
+FIRST_LINES: Final = (
+    (("Enter", "open {noun}"), ("w", "go to the next that needs you"), ("a", "attach to its terminal")),
+    (("1", "to"), ("7", "switch screens"), ("?", "list all keys")),
+    (("q", "leave; the agents keep running"), ("Esc", "go back, and close this help")),
+)
+"""Introduction that is shown at the first start."""
+
+
+def draw_first_lines(width: int, noun: str = "a test") -> list[Line]:
+    lines: list[Line] = []
+    for entries in FIRST_LINES:
+        line: list[Span] = [Span(" ")]
+        for key, words in entries:
+            words = words.replace("{noun}", noun)
+            line += [Span(key, "key"), Span(f" {words}{' ' if words == 'to' else '   '}", "")]
+        lines.append(cut_line(line, width))
+    return lines

@@ -1,12 +1,12 @@
-"""The glyph, the word and the colour role of a test, and the pills that count them."""
+"""Glyph, word and colour role of a test, and the pills that count tests by state."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from swarm_tui.model.state import TestRecord
-from swarm_tui.model.states import ALONG_BAR, MARKS, Mark, State
-from swarm_tui.model.trouble import trouble_words
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.api_errors import api_error_text
+from swarm_tui.model.results import ALONG_BAR, MARKS, Mark, State
 
 TRY_SIGNS: Final = {
     "runs": ("…", "running"),
@@ -14,15 +14,15 @@ TRY_SIGNS: Final = {
     "skipped": ("⊘", "skipped"),
     "failed": ("✗", "unresolved"),
 }
-"""The sign and the role of a try by the word for it."""
+"""Glyph and role of a try by its state."""
 STATUS_ROLES: Final = {"SUCCEEDED": "good", "FAILED": "unresolved", "BLOCKED": "blocked"}
-"""The role of a change by how far its agent came with it."""
+"""Role of a change by the status that its agent reported."""
 HELD_GLYPH: Final = "‖"
 PILLS: Final[dict[str, tuple[str, ...]]] = {
     pill: tuple(mark.name for mark in ALONG_BAR if mark.pill == pill)
     for pill in dict.fromkeys(mark.pill for mark in ALONG_BAR)
 }
-"""The pills of the header and the marks that each counts and filters."""
+"""The pills of the header, each with the marks that it counts and filters."""
 
 ASCII_OF: Final = str.maketrans(
     {
@@ -32,23 +32,23 @@ ASCII_OF: Final = str.maketrans(
         "◂": "<", "‖": "H",
     }
 )  # fmt: skip
-"""How the room's own signs are written with --ascii."""
+"""ASCII replacements of the room's glyphs, for --ascii."""
 
 
 def glyph_of(record: TestRecord, is_wide: bool = False) -> str:
-    """Return the glyph of a test; wide, a running one carries the result of its last finished try."""
+    """Return the glyph of a test. The wide glyph of a running test includes the result of its last finished try."""
     glyph = HELD_GLYPH if is_held_back(record) else MARKS[record.mark].glyph
     if not is_wide:
         return glyph
     if record.state is State.RUNNING:
-        for made in reversed(record.tries):
-            if made.passed is not None:
-                return glyph + TRY_SIGNS[made.word][0]
+        for try_ in reversed(record.tries):
+            if try_.passed is not None:
+                return glyph + TRY_SIGNS[try_.word][0]
     return glyph + " "
 
 
 def is_held_back(record: TestRecord) -> bool:
-    """Whether a test waits in the queue and is not launched until somebody releases it."""
+    """Whether a queued test is held: it is not launched until it is released."""
     return record.is_held and record.state is State.QUEUED
 
 
@@ -61,10 +61,10 @@ def role_of(record: TestRecord) -> str:
 
 
 def word_of(record: TestRecord) -> str:
-    """Return the words under which people read the state of a test: `clean`, `limited until 18:22`."""
+    """Return the words for the state of a test, such as `clean` or `limited until 18:22`."""
     trouble = record.trouble
     if trouble is not None and record.is_hindered:
-        return trouble_words(trouble.kind, trouble.until, record.trouble_at)
+        return api_error_text(trouble.kind, trouble.until, record.trouble_at)
     if record.stuck:
         return "stuck"
     if is_held_back(record):
@@ -73,5 +73,5 @@ def word_of(record: TestRecord) -> str:
 
 
 def mark_of_pill(pill: str) -> Mark:
-    """Return how a pill is shown: as the first of its marks, under a name of its own."""
+    """Return glyph and role of a pill: those of the first of its marks, with the name of the pill."""
     return MARKS[PILLS[pill][0]]._replace(name=pill)

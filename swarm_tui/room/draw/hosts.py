@@ -1,4 +1,4 @@
-"""Hosts: a line for each, and the details of one."""
+"""Draws the Hosts screen: a line for each host, and the details of one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from swarm_tui.insight.host_lines import HostLine
+from swarm_tui.hosts.lines import HostLine
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import age, duration
-from swarm_tui.model.hosts import HostAccess
-from swarm_tui.model.state import TestRecord
+from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
-from swarm_tui.room.draw.parts import (
+from swarm_tui.room.draw.spans import (
     Line,
-    Part,
+    Span,
     align_right,
     cut_line,
     cut_middle,
@@ -27,63 +27,63 @@ from swarm_tui.room.draw.parts import (
 
 WIDEST_NAME: Final = 28
 SILENT_AFTER: Final = 90.0
-"""A host says a word twice a minute; an older one is shown as such."""
-_WHEN_BACK: Final = "When it answers again its agents are taken up where they are."
+"""Hosts report twice a minute. An older report is highlighted."""
+_WHEN_BACK: Final = "Its agents continue to run there. swarm-tui resumes them when it answers again."
 
 
 def name_width(lines: Sequence[HostLine], width: int) -> int:
-    """Return how wide the column of names is."""
+    """Return the width of the column of names."""
     return min(WIDEST_NAME, max(width // 4, 8), max((cell_len(plain(line.name, 100)) for line in lines), default=8))
 
 
 def draw_host_row(line: HostLine, names: int, width: int, now: float) -> Line:
-    """Return a host as a line: what is known of it, as far as it fits, or why nothing is."""
+    """Return the line of a host: its state and load, or why they are unknown."""
     sign, role = _sign(line)
     slots = f"{line.taken}/{line.slots}" if line.slots is not None else f"{line.taken}"
-    row = [Part(f"{sign} ", role), Part(pad_text(plain(line.name, 100), names), role or "strong")]
-    row += [Part(f" {align_right(slots, 7)}"), Part(f" {line.waiting:>3} wait" if line.waiting else " " * 9, "waiting")]
+    row = [Span(f"{sign} ", role), Span(pad_text(plain(line.name, 100), names), role or "strong")]
+    row += [Span(f" {align_right(slots, 7)}"), Span(f" {line.waiting:>3} wait" if line.waiting else " " * 9, "waiting")]
     if line.has_trouble:
-        return cut_line([*row, Part(f"  {_trouble(line, now)}", "error" if line.is_gone else "warning")], width)
+        return cut_line([*row, Span(f"  {_trouble(line, now)}", "error" if line.is_gone else "warning")], width)
     if not line.is_there:
-        text = "is being made" if line.stage == "making" else f"given back{f': {line.reason}' if line.reason else ''}"
-        return cut_line([*row, Part(f"  {plain(text, 300)}", "dim")], width)
+        text = "being created" if line.stage == "making" else f"destroyed{f': {line.reason}' if line.reason else ''}"
+        return cut_line([*row, Span(f"  {plain(text, 300)}", "dim")], width)
     load = "" if line.load is None else f"load {line.load:.1f}/{line.processors or '?'}"
     is_loaded = line.load is not None and 0 < line.processors < line.load
     columns = [
-        Part(pad_text(load, 13), "warning" if is_loaded else "dim"),
-        Part(pad_text(_heard(line, now), 10), "warning" if _is_quiet(line, now) else "dim"),
-        Part(f"{line.finished:>5,} done", "dim"),
-        Part(f"{line.unsolved:>4,} unsolved" if line.unsolved else "", "unresolved"),
+        Span(pad_text(load, 13), "warning" if is_loaded else "dim"),
+        Span(pad_text(_heard(line, now), 10), "warning" if _is_quiet(line, now) else "dim"),
+        Span(f"{line.finished:>5,} done", "dim"),
+        Span(f"{line.unsolved:>4,} unsolved" if line.unsolved else "", "unresolved"),
     ]
-    row += [Part("  "), *whole_entries([[part] for part in columns], width - width_of(row) - 2, 1)]
+    row += [Span("  "), *whole_entries([[part] for part in columns], width - width_of(row) - 2, 1)]
     return cut_line(row, width)
 
 
 def draw_host_detail(
-    line: HostLine, access: HostAccess | None, records: Sequence[TestRecord], width: int, now: float
+    line: HostLine, access: HostSettings | None, records: Sequence[TestRecord], width: int, now: float
 ) -> list[Line]:
-    """Return what is known of a host, and the tests whose agents ran there, those at work first."""
-    lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(plain(line.name, 300), width, 4)]
+    """Return the details of a host and its tests, running ones first."""
+    lines: list[Line] = [[Span(text, "strong")] for text in wrap_text(plain(line.name, 300), width, 4)]
     if access is not None:
         port = f":{access.port}" if access.port != 22 else ""
         facts = f"{access.user}@{access.address}{port} · {access.host_dir}"
-        lines += [[Part(text, "dim")] for text in wrap_text(plain(facts, 500), width, 3)]
+        lines += [[Span(text, "dim")] for text in wrap_text(plain(facts, 500), width, 3)]
     if line.has_trouble:
-        lines += [[Part(text, "warning")] for text in wrap_text(_trouble(line, now), width, 6)]
+        lines += [[Span(text, "warning")] for text in wrap_text(_trouble(line, now), width, 6)]
         if line.tests:
-            text = "Its tests have gone back to the queue." if line.is_gone else _WHEN_BACK
-            lines += [[Part(row, "dim")] for row in wrap_text(text, width, 3)]
+            text = "Its tests were moved back to the queue." if line.is_gone else _WHEN_BACK
+            lines += [[Span(row, "dim")] for row in wrap_text(text, width, 3)]
     if line.slots is not None:
-        lines.append(cut_line([Part("slots ", "dim"), Part(f"{line.taken} taken, {line.free} free")], width))
+        lines.append(cut_line([Span("slots ", "dim"), Span(f"{line.taken} taken, {line.free} free")], width))
     if line.load is not None:
         load = f"{line.load:.2f} on {line.processors} processors" if line.processors else f"{line.load:.2f}"
-        lines.append(cut_line([Part("load ", "dim"), Part(load)], width))
+        lines.append(cut_line([Span("load ", "dim"), Span(load)], width))
     if line.heard_at is not None:
-        lines.append(cut_line([Part("last word ", "dim"), Part(age(now - line.heard_at))], width))
+        lines.append(cut_line([Span("last report ", "dim"), Span(age(now - line.heard_at))], width))
     lines.append(())
     for record in sorted(records, key=lambda record: (record.is_finished, record.test)):
         name = cut_middle(plain(record.test, 1000), max(8, width - 2))
-        lines.append([Part(f"{glyph_of(record)} ", role_of(record)), Part(name)])
+        lines.append([Span(f"{glyph_of(record)} ", role_of(record)), Span(name)])
     return lines
 
 

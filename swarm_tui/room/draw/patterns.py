@@ -1,4 +1,4 @@
-"""Patterns: the strip below the grid, the rows of the list, and one in full, with its alarm and what is held for it."""
+"""Draws patterns: the strip below the grid, rows of the list, and one pattern with its alert and held tests."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from swarm_tui.insight.alarm import saved_text, still_held
-from swarm_tui.insight.costs import cost_words
-from swarm_tui.insight.patterns import Pattern
-from swarm_tui.model.alarm import PatternAlarm
+from swarm_tui.failures.alerts import saved_text, still_held
+from swarm_tui.failures.patterns import Pattern
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.alerts import Alert
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.state import TestRecord
 from swarm_tui.model.text import plain
+from swarm_tui.money.forecast import cost_words
 from swarm_tui.room.draw.glyphs import glyph_of, role_of
-from swarm_tui.room.draw.parts import Line, Part, cut_line, cut_middle, spread, width_of, wrap_text
+from swarm_tui.room.draw.spans import Line, Span, cut_line, cut_middle, spread, width_of, wrap_text
 
 KIND_ROLES: Final = {
     "failing": "unresolved",
@@ -24,39 +24,39 @@ KIND_ROLES: Final = {
     "editing": "impl_fix",
 }
 
-Alarms = Mapping[str, PatternAlarm]
+Alarms = Mapping[str, Alert]
 Records = Mapping[str, TestRecord]
 
 
 def draw_strip(patterns: Sequence[Pattern], alarms: Alarms, records: Records, width: int) -> list[Line]:
-    """Return the strip: the pattern that matters most, and how many more there are. Without any it takes no line."""
+    """Return the strip: the most important pattern and the number of patterns. Without patterns it is empty."""
     if not patterns:
         return []
     first = next((each for each in patterns if _held_for(each, alarms, records)), patterns[0])
     held = _held_for(first, alarms, records)
-    more = [Part(f"  {counted(len(patterns), 'pattern')} ", "faint", "pattern:0"), Part("4 ", "key", "pattern:0")]
-    line: list[Part] = [
-        *([Part(" alarm", "warning", "pattern:0")] if first.cause in alarms else []),
-        Part(f" {len(first.tests):,} {first.kind} alike", KIND_ROLES[first.kind], "pattern:0"),
-        *([Part(f", {held:,} held", "warning", "pattern:0")] if held else []),
-        Part(f": {plain(first.cause, 400)}", "", "pattern:0"),
+    more = [Span(f"  {counted(len(patterns), 'pattern')} ", "faint", "pattern:0"), Span("4 ", "key", "pattern:0")]
+    line: list[Span] = [
+        *([Span(" alert", "warning", "pattern:0")] if first.cause in alarms else []),
+        Span(f" {len(first.tests):,} {first.kind}, same cause", KIND_ROLES[first.kind], "pattern:0"),
+        *([Span(f", {held:,} held", "warning", "pattern:0")] if held else []),
+        Span(f": {plain(first.cause, 400)}", "", "pattern:0"),
     ]
     if first.shared:
-        line.append(Part(f" · {first.shared[0]}", "dim", "pattern:0"))
+        line.append(Span(f" · {first.shared[0]}", "dim", "pattern:0"))
     return [spread(line, more, width)]
 
 
 def draw_pattern_row(pattern: Pattern, alarms: Alarms, records: Records, width: int) -> Line:
     held = _held_for(pattern, alarms, records)
     line = [
-        Part(f"{len(pattern.tests):>5,} ", "strong"),
-        Part(f"{pattern.kind:8}", KIND_ROLES[pattern.kind]),
-        Part("! " if pattern.cause in alarms else "  ", "warning"),
-        *([Part(f"{held:,} held ", "warning")] if held else []),
-        Part(plain(pattern.cause, 400)),
+        Span(f"{len(pattern.tests):>5,} ", "strong"),
+        Span(f"{pattern.kind:8}", KIND_ROLES[pattern.kind]),
+        Span("! " if pattern.cause in alarms else "  ", "warning"),
+        *([Span(f"{held:,} held ", "warning")] if held else []),
+        Span(plain(pattern.cause, 400)),
     ]
-    shared = Part(f"  {', '.join(pattern.shared[:1])}", "dim")
-    # The panel beside the list shows all of it; here it would take space from the cause.
+    shared = Span(f"  {', '.join(pattern.shared[:1])}", "dim")
+    # The panel next to the list shows all shared traits. In a row they would leave less space for the cause.
     return cut_line([*line, shared] if pattern.shared and width_of([*line, shared]) <= width else line, width)
 
 
@@ -66,8 +66,8 @@ def _held_for(pattern: Pattern, alarms: Alarms, records: Records) -> int:
 
 
 def draw_pattern_detail(pattern: Pattern, alarms: Alarms, records: Records, width: int) -> list[Line]:
-    """Return a pattern in full: an example, what its tests share, its alarm, its cost, and the tests."""
-    lines: list[Line] = [[Part(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
+    """Return a pattern in full: an example, shared traits, its alert, its cost, and the tests."""
+    lines: list[Line] = [[Span(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
     members = [records[test] for test in pattern.tests if test in records]
     where = plain(pattern.cause, 400).partition(" · ")[2]
     facts = [(where, "dim")] if where else []
@@ -76,22 +76,22 @@ def draw_pattern_detail(pattern: Pattern, alarms: Alarms, records: Records, widt
     facts += [(words, "dim") for words in filter(None, [cost_words(members)])]
     for fact, role in facts:
         wrapped = wrap_text(fact, max(8, width - 2), 4)
-        lines += [[Part("  " if number else "· ", "faint"), Part(text, role)] for number, text in enumerate(wrapped)]
+        lines += [[Span("  " if number else "· ", "faint"), Span(text, role)] for number, text in enumerate(wrapped)]
     lines.append(())
     for record in members:
         name = cut_middle(plain(record.test, 1000), max(8, width - 2))
-        lines.append([Part(f"{glyph_of(record)} ", role_of(record)), Part(name)])
+        lines.append([Span(f"{glyph_of(record)} ", role_of(record)), Span(name)])
     return lines
 
 
-def _alarm_facts(alarm: PatternAlarm | None, records: Records) -> list[str]:
+def _alarm_facts(alarm: Alert | None, records: Records) -> list[str]:
     if alarm is None:
         return []
     at = time.strftime("%H:%M", time.localtime(alarm.at))
-    facts = [f"alarm at {at}: {counted(len(alarm.tests), 'test')} had met it"] if alarm.tests else []
+    facts = [f"alert at {at}, after {counted(len(alarm.tests), 'test')}"] if alarm.tests else []
     if held := still_held(alarm, records):
-        facts.append(f"{counted(len(held), 'test')} held, since {plain(alarm.why_held, 300)}; r releases them")
+        facts.append(f"{counted(len(held), 'test')} held: {plain(alarm.why_held, 300)}. Press r to release.")
         facts.append(f"saved so far: {saved_text(alarm, records)}")
     elif alarm.is_released:
-        facts.append(f"{counted(len(alarm.held), 'test')} were held, and released")
+        facts.append(f"{counted(len(alarm.held), 'test')} held earlier, now released")
     return facts

@@ -1,1 +1,1 @@
-"""The widgets: each holds cursor, scroll and filter only; the state of the sweep is in the store."""
+"""Widgets. They hold only cursor, scroll position and filter. The state of the sweep is in the store."""

@@ -1,4 +1,4 @@
-"""A diff of any length: only the hunks that come into view are read as code."""
+"""A diff of any length. Syntax is highlighted only for hunks that become visible."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from bisect import bisect_right
 
 from rich.cells import cell_len
 
-from swarm_tui.model.diff import Diff, DiffFile
+from swarm_tui.model.commits import Diff, DiffFile
 from swarm_tui.room.draw.code import draw_bare_line, draw_hunk
-from swarm_tui.room.draw.fixes import draw_diff_summary, draw_file_heading
-from swarm_tui.room.draw.parts import Line, Part, fold_line, width_of
+from swarm_tui.room.draw.spans import Line, Span, fold_line, width_of
+from swarm_tui.room.fixes.draw import draw_diff_summary, draw_file_heading
 from swarm_tui.room.widgets.lines import Lines
 
 EMPTY: Diff = Diff((), ())
 
 
 class DiffLines(Lines):
-    """Shows one diff, above it the files that it touches."""
+    """Shows one diff below a list of its files."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, has_cursor=False)
@@ -25,22 +25,34 @@ class DiffLines(Lines):
         self._hunks: dict[int, list[Line]] = {}
         self._hunk_starts: list[int] = []
         self._rows: list[tuple[int, int]] = []
-        """Each row: the number of a line, and which of the rows that it takes this is."""
+        """For each row: the number of its line, and the position of the row within that line."""
         self._width = 0
 
     def show(self, diff: Diff) -> None:
-        """Show another diff from its beginning."""
+        """Show another diff from its beginning, or from its first change if that would not be visible."""
         if diff is self.diff:
             return
         self.diff = diff
         self._hunks = {}
         self._hunk_starts = [hunk for file in diff.files for hunk in file.hunks]
         self._width = 0
-        self.scroll_rows(0)
         self.redraw()
+        self.scroll_rows(self._first_row())
+
+    def _first_row(self) -> int:
+        """Return the row to start at, so that the first change of a single file is completely visible."""
+        if len(self.diff.files) != 1 or self.diff.is_truncated:
+            return 0
+        self._fit_width()
+        changed = (row for row in range(len(self._rows)) if self.line_role(row))
+        first = next(changed, 0)
+        last = first
+        while last + 1 < len(self._rows) and self.line_role(last + 1):
+            last += 1
+        return max(0, min(first, last + 1 - self.visible_rows))
 
     def move_hunk(self, direction: int) -> bool:
-        """Scroll to the next or the previous hunk; False when there is none."""
+        """Scroll to the next or previous hunk. Return False if there is none."""
         self._fit_width()
         hunks = set(self._hunk_starts)
         places = [
@@ -101,20 +113,20 @@ class DiffLines(Lines):
             return
         self._width = width
         self._rows = _rows_of(self.diff, width)
-        # The heading of a single file already holds everything.
+        # For a single file the heading already has these numbers.
         self._above = [*draw_diff_summary(self.diff, width), []] if len(self.diff.files) > 1 else []
         if self.diff.is_truncated:
-            self._above.insert(0, [Part("this diff is too long to show whole", "warning")])
+            self._above.insert(0, [Span("diff too long, the rest is not shown", "warning")])
 
 
 def _rows_of(diff: Diff, width: int) -> list[tuple[int, int]]:
-    """Return what is shown of a diff: numbers of lines, and for each file's header one heading, as -1 - its place."""
+    """Return the rows of a diff: numbers of lines, and -1 - index for the heading of each file."""
     rows: list[tuple[int, int]] = []
     for place, file in enumerate(diff.files):
         rows.append((-1 - place, 0))
         for number in range(file.hunks[0] if file.hunks else file.end, file.end):
             line = diff.lines[number]
-            # No line of fewer characters than half the width can be wider than it.
-            parts = 1 if len(line) * 2 <= width or cell_len(line) <= width else len(fold_line([Part(line)], width))
+            # A line with fewer characters than half of the width always fits.
+            parts = 1 if len(line) * 2 <= width or cell_len(line) <= width else len(fold_line([Span(line)], width))
             rows += [(number, part) for part in range(parts)]
     return rows

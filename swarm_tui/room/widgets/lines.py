@@ -1,17 +1,8 @@
-"""The one widget behind every list of the room: grid, table, log, transcript and diff are uses of it.
-
-A subclass defines how many lines there are (`line_count`) and what one looks like (`draw_line`, pure); this base
-has the cursor, paging, scrolling, following, the mouse, a cache of strips, and redraws single lines:
-
-* `lines_changed(indices)` when lines look different: only the visible ones are drawn again;
-* `count_changed()` when their number is another; `redraw()` when everything is different.
-
-It draws by Textual's line API: what a frame costs is what visibly changed, however long the list is.
-"""
+"""The one list widget."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
 from rich.style import Style
@@ -22,18 +13,63 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.widget import Widget
 
 from swarm_tui.model.text import plain
 from swarm_tui.room.colours import styles_of
 from swarm_tui.room.draw.glyphs import ASCII_OF
-from swarm_tui.room.draw.parts import Line, cut_text, spot_at, text_of
+from swarm_tui.room.draw.spans import Line, cut_text, spot_at, text_of
+
+
+class Band(Widget, can_focus=False):
+    """Shows the lines of the last call of `show`."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "Band { height: auto; width: 1fr; }"
+
+    class Clicked(Message):
+        """A spot was clicked."""
+
+        def __init__(self, spot: str) -> None:
+            self.spot = spot
+            super().__init__()
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: list[Line] = []
+        self.display = False
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show these lines. An empty list hides the band."""
+        shown = list(lines)
+        if shown == self._lines:
+            return
+        is_other_height = len(shown) != len(self._lines)
+        self._lines = shown
+        if is_other_height:
+            self.styles.height = len(shown)
+            self.display = bool(shown)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        line = self._lines[y] if y < len(self._lines) else ()
+        return styles_of(self).strip(line, self.size.width)
+
+    def on_click(self, event: events.Click) -> None:
+        at = event.get_content_offset(self)
+        if at is None or at.y >= len(self._lines):
+            return
+        if spot := spot_at(self._lines[at.y], at.x):
+            event.stop()
+            self.post_message(self.Clicked(spot))
+
 
 SELECTED: Final = Style(reverse=True)
 
 
 @runtime_checkable
 class HandlesKeys(Protocol):
-    """A screen that turns keys into actions."""
+    """A screen that converts keys to actions."""
 
     def press_key(self, event: events.Key) -> bool: ...
 
@@ -45,20 +81,20 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     STRIPS_KEPT: ClassVar[int] = 4096
 
     class CursorMoved(Message):
-        """The cursor is on another line."""
+        """The cursor has moved to another line."""
 
     class Opened(Message):
-        """A line was opened by a double click (Enter is an action of the screen)."""
+        """A line was opened by a double click. (Enter is an action of the screen.)"""
 
     class SpotClicked(Message):
-        """A part was clicked that leads somewhere."""
+        """A clickable part was clicked."""
 
         def __init__(self, spot: str) -> None:
             self.spot = spot
             super().__init__()
 
     class Resized(Message):
-        """The panel has another size: what was drawn for its width is to be drawn anew."""
+        """The size of the panel has changed, so lines must be drawn for the new width."""
 
     _keeps_drawn = False
     _width_in_frame = 0
@@ -73,27 +109,27 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._titles = ("", "")
         self._drawn_titles: dict[str, str] = {}
 
-    # What a subclass defines.
+    # For subclasses.
 
     def line_count(self) -> int:
         return 0
 
     def draw_line(self, index: int, width: int) -> Line:
-        """Return one line; called again only after `lines_changed` named it."""
+        """Return one line. The result is cached until `lines_changed` is called for it."""
         return ()
 
     def draw_heading(self, width: int) -> Line:
-        """Return the line that stays on top when `has_heading`."""
+        """Return the line that stays on top if `has_heading`."""
         return ()
 
     def line_role(self, index: int) -> str:
-        """Return the role that is laid over a whole line: the cursor, as a rule."""
+        """Return the role on top of a whole line, usually that of the cursor."""
         return "line" if self.has_cursor and index == self.cursor else ""
 
-    # What changed.
+    # Changes.
 
     def lines_changed(self, indices: Iterable[int]) -> None:
-        """Draw these lines again, those of them that can be seen."""
+        """Draw those of these lines again that are visible."""
         regions = []
         top, rows, width = self.first_visible, self.visible_rows, self.text_width
         shift = int(self.has_heading) - top
@@ -105,7 +141,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh(*regions)
 
     def count_changed(self) -> None:
-        """Show that there are more or fewer lines; lines that were there before are not drawn anew."""
+        """Update the number of lines. Existing lines are not drawn again."""
         count = self.line_count()
         height = count + int(self.has_heading)
         if self.virtual_size.height != height:
@@ -116,17 +152,17 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def redraw(self) -> None:
-        """Forget every drawn line and draw anew."""
+        """Clear the cache and draw all visible lines."""
         self._strips.clear()
         self.count_changed()
 
     @property
     def is_seen(self) -> bool:
-        """Whether its screen is the one that is shown, and has room for it."""
+        """Whether its screen is visible and has space for it."""
         return self.screen.is_current and self.size.height > 0
 
     def title(self, title: str, subtitle: str = "") -> None:
-        """Set the facts in the panel's border. They are text, never markup."""
+        """Set the title in the panel's border, as text without markup."""
         self._titles = (title, subtitle)
         self._draw_titles()
 
@@ -135,13 +171,13 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         for side, text, y in sides:
             text = plain(text, 500)
             if self.outer_size.width:
-                # Cut here, because Textual's own ellipsis is not ASCII.
+                # Cut the text here, because Textual's ellipsis is not ASCII.
                 text = cut_text(text, max(8, self.outer_size.width - 6))
             text = text.translate(ASCII_OF) if styles_of(self).is_ascii else text
             if self._drawn_titles.get(side) == text:
                 continue
             self._drawn_titles[side] = text
-            # Textual draws the whole panel anew for a title, at every step of the cursor; its line alone is enough.
+            # Textual would redraw the whole panel for a new title, at each move of the cursor. Redraw only that line.
             self._keeps_drawn = True
             setattr(self, side, Content(text) if text else None)
             self._keeps_drawn = False
@@ -152,11 +188,11 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             return self
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
-    # Cursor and scroll.
+    # Cursor and scroll position.
 
     @property
     def text_width(self) -> int:
-        """How many cells a line has; the place of the scrollbar is kept free always."""
+        """Width of a line in cells. Space for the scrollbar is always reserved."""
         return self._width_in_frame or max(1, self.size.width - self.styles.scrollbar_size_vertical)
 
     @property
@@ -168,7 +204,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         return max(1, self.size.height - int(self.has_heading))
 
     def move(self, rows: int, columns: int = 0) -> None:
-        """Move the cursor, or scroll where there is none."""
+        """Move the cursor. In a list without a cursor, scroll."""
         if not self.has_cursor:
             self.scroll_rows(self.first_visible + rows)
         elif rows:
@@ -181,7 +217,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self.move(self.line_count() if is_bottom else -self.line_count())
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a line and bring it into view."""
+        """Move the cursor to a line and scroll it into view."""
         index = max(0, min(self.line_count() - 1, index))
         old, self.cursor = self.cursor, index
         self.show_line(index)
@@ -190,7 +226,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.CursorMoved())
 
     def show_line(self, index: int) -> None:
-        """Scroll as little as is needed to have a line in view; before the first layout there is nothing to scroll."""
+        """Scroll as little as possible to make a line visible. Does nothing before the first layout."""
         if not self.size.height:
             return
         top, rows = self.first_visible, self.visible_rows
@@ -200,7 +236,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_rows(index - rows + 1)
 
     def scroll_rows(self, top: int) -> None:
-        """Scroll so that the line `top` is the first in view."""
+        """Scroll so that the line `top` is the first visible one."""
         top = max(0, min(top, self.line_count() - self.visible_rows))
         if top != self.first_visible:
             self.scroll_to(y=top, animate=False, force=True, immediate=True)
@@ -208,7 +244,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     # Drawing.
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        # Textual looks the size up for each line that asks for it, which is a tenth of what a key costs.
+        # Textual computes the size for each line that reads it, which is a tenth of the time to handle a key.
         self._width_in_frame = self.text_width
         try:
             return super().render_lines(crop)
@@ -233,10 +269,10 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             strip = self._strips[index] = self._selectable(strip, index) if self.ALLOW_SELECT else strip
         return strip
 
-    # Text that a person selects with the mouse.
+    # Selecting text with the mouse.
 
     def _selectable(self, strip: Strip, index: int) -> Strip:
-        """Return the line so that Textual knows the place of each part, with what is selected of it reversed."""
+        """Return the line with the positions that Textual needs for selecting text. Selected text is reversed."""
         selection = self.text_selection
         span = selection.get_span(index) if selection is not None else None
         if span is not None:
@@ -259,7 +295,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def notify_style_update(self) -> None:
-        """Another theme: nothing drawn before holds."""
+        """Clear the cache, because the theme has changed."""
         self._strips.clear()
         super().notify_style_update()
 
@@ -274,7 +310,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.show_line(self.cursor)
         self.post_message(self.Resized())
 
-    # Keys go straight to the screen's actions; the mouse does what it does in every list.
+    # Keys go directly to the screen's actions. The mouse works as in other lists.
 
     def on_key(self, event: events.Key) -> None:
         if isinstance(self.screen, HandlesKeys) and self.screen.press_key(event):
@@ -282,7 +318,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             event.prevent_default()
 
     def index_at(self, y: int) -> int | None:
-        """Return the line at a height of the widget's content, or None."""
+        """Return the line at a y offset within the widget's content, or None."""
         index = y - int(self.has_heading) + self.first_visible
         return index if 0 <= index < self.line_count() and y >= int(self.has_heading) else None
 
@@ -300,19 +336,19 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Opened())
 
     def choose(self, index: int, x: int) -> None:
-        """Put the cursor where the mouse was clicked."""
+        """Move the cursor to the clicked line."""
         self.move_to(index)
 
 
 class TextLines(Lines):
-    """A panel of ready lines: detail panels, help, previews."""
+    """A panel of finished lines: details, help, previews."""
 
     def __init__(self, *, id: str | None = None, has_cursor: bool = False) -> None:
         super().__init__(id=id, has_cursor=has_cursor)
         self.lines: list[Line] = []
 
     def show(self, lines: list[Line]) -> None:
-        """Show these lines; what looks the same is not drawn again."""
+        """Show these lines. Lines that look the same are not drawn again."""
         old, self.lines = self.lines, lines
         if len(old) != len(lines):
             self.redraw()

@@ -1,6 +1,7 @@
-"""Records which lines of a copy each test runs, in every Python that it starts. Python 3.6, standard library only.
+"""Records the lines of a copy that each test executes, in every Python process that it starts.
 
-Python imports this module at its start where its folder is on PYTHONPATH; one of the user's is run after it.
+Python imports this module at startup if its folder is on PYTHONPATH; the user's own sitecustomize runs after it.
+Python 3.6, the standard library only.
 """
 
 import os
@@ -10,11 +11,11 @@ from typing import Any
 
 _PROGRAMS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.fork", "os.forkpty")
 _MOST_CALLS = 40
-"""So often the lines of one function are watched for one test: what they run then is as good as known."""
+"""How many calls of a function are traced for each test. More calls rarely execute other lines."""
 
 
 class LineWatch:
-    """Appends "test, phase, file, line" to a file, each line once; "test, program, name, 0" for a program."""
+    """Appends "test, phase, file, line" to a file, once for each line, and "test, program, name, 0" for a program."""
 
     def __init__(self, target: str, top: str) -> None:
         self.descriptor = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -24,7 +25,7 @@ class LineWatch:
         self.seen: Any = set()
         self.tracers: Any = {}
         self.is_coarse = bool(os.environ.get("SWARM_LINES_COARSE"))
-        # A test may start programs without the variables of pytest: then ours says in which test they run.
+        # Programs that a test starts may not have pytest's variables, so use our own to find the test.
         self.inherited = os.environ.get("SWARM_LINES_TEST", "")
         self.told = self.inherited
 
@@ -68,7 +69,7 @@ class LineWatch:
             os.write(self.descriptor, f"{self.beginning(test)}{path}\t{line}\n".encode("utf-8", "replace"))
 
     def beginning(self, test: str) -> str:
-        """Return the first two fields, from pytest's words for where it is: "test_a.py::test_b (call)"."""
+        """Return the first two fields, from pytest's own description: "test_a.py::test_b (call)"."""
         name, _, phase = test.rpartition(" (")
         return f"{name}\t{phase.rstrip(')')}\t"
 

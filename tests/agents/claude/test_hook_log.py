@@ -1,4 +1,4 @@
-"""What the hook reads of Claude's own log to see whether a call was answered elsewhere: any line may be anything."""
+"""How the hook finds results of calls in Claude's log, which may contain any line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.agents.claude.hook import CallsInLog
+from swarm_tui.agents.types.claude.hook import CallsInLog
 
 CALL = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "curl x"}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
@@ -28,7 +28,7 @@ def line_of(content: Any) -> bytes:
     return json.dumps({"message": {"content": content}, "note": "tool_"}).encode() + b"\n"
 
 
-def test_a_call_has_its_result_once_the_log_has_it(tmp_path: Path) -> None:
+def test_call_result_is_found_in_log(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     calls = CallsInLog(REQUEST | {"transcript_path": str(log)})
     assert not calls.have_results()
@@ -38,7 +38,7 @@ def test_a_call_has_its_result_once_the_log_has_it(tmp_path: Path) -> None:
     assert calls.have_results()
 
 
-def test_a_subagents_call_is_looked_for_in_its_own_log(tmp_path: Path) -> None:
+def test_subagent_call_is_found_in_its_log(tmp_path: Path) -> None:
     own = tmp_path / "log" / "subagents" / "agent-7.jsonl"
     own.parent.mkdir(parents=True)
     own.write_bytes(line_of([CALL, RESULT]))
@@ -49,7 +49,7 @@ def test_a_subagents_call_is_looked_for_in_its_own_log(tmp_path: Path) -> None:
 
 
 @given(st.lists(JSON, max_size=4), st.binary(max_size=20))
-def test_no_line_ends_the_hook(tmp_path_factory: Any, contents: list[Any], torn: bytes) -> None:
+def test_any_log_line_is_survived(tmp_path_factory: Any, contents: list[Any], torn: bytes) -> None:
     log = tmp_path_factory.mktemp("log") / "log.jsonl"
     lines = [b"[" * 100_000 + b'"tool_"\n', torn + b'"tool_\n', *map(line_of, contents), line_of([CALL, RESULT])]
     log.write_bytes(b"".join(lines))

@@ -1,4 +1,4 @@
-"""Which files outside of a project its CLAUDE.md imports."""
+"""Files outside of a project that its CLAUDE.md imports."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.agents.claude.outside_imports import FILES_LIMIT, exclusion_patterns, outside_imports
-from swarm_tui.agents.kinds import AgentStart, kind_of
-from swarm_tui.agents.shipped import shelf_here
+from swarm_tui.agents.packaged import local_package_dir
+from swarm_tui.agents.types import AgentStart, kind_of
+from swarm_tui.agents.types.claude import FILES_LIMIT, exclusion_patterns, outside_imports
 
 
 def found_in(files: dict[str, str]) -> tuple[str, ...]:
@@ -28,16 +28,16 @@ def found_in(files: dict[str, str]) -> tuple[str, ...]:
         ("@pytest.fixture @-c @:(top)x @$(id)", ()),
     ],
 )
-def test_only_paths_that_lead_out_of_the_project_count(text: str, found: tuple[str, ...]) -> None:
+def test_only_outside_paths_are_found(text: str, found: tuple[str, ...]) -> None:
     assert found_in({"CLAUDE.md": text.replace("\\\\", "\\")}) == found
 
 
-def test_what_is_imported_may_import_more_and_itself() -> None:
+def test_nested_and_cyclic_imports_are_read() -> None:
     files = {".claude/CLAUDE.md": "@../docs/a.md", "docs/a.md": "@a.md @b.md", "docs/b.md": "@/etc/b.md @/etc/b.md"}
     assert found_in(files) == ("/etc/b.md",)
 
 
-def test_a_chain_of_imports_ends() -> None:
+def test_depth_of_imports_is_limited() -> None:
     asked: list[str] = []
 
     def read(path: str) -> bytes:
@@ -48,8 +48,8 @@ def test_a_chain_of_imports_ends() -> None:
     assert len(asked) == FILES_LIMIT
 
 
-def test_claude_is_told_to_leave_them_out(tmp_path: Path) -> None:
-    start = AgentStart((), shelf_here(tmp_path), "/state", outside_imports=("/etc/a.md", "~/b.md"))
+def test_outside_imports_are_excluded_in_settings(tmp_path: Path) -> None:
+    start = AgentStart((), local_package_dir(tmp_path), "/state", outside_imports=("/etc/a.md", "~/b.md"))
     words = kind_of("claude").prepare_command(start)
     settings = json.loads(Path(words[words.index("--settings") + 1]).read_text())
     assert settings["claudeMdExcludes"] == ["/etc/a.md", str(Path.home() / "b.md"), "/{root,home/*,Users/*}/b.md"]

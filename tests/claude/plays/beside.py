@@ -1,4 +1,4 @@
-"""A permission dialog while another call of the same turn ends: mngr's own mark of the dialog is gone then."""
+"""Opens a permission dialog while another call of the same turn finishes, which removes mngr's mark of the dialog."""
 
 from __future__ import annotations
 

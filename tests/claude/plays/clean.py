@@ -1,4 +1,4 @@
-"""The test passes and is good as it is."""
+"""The test passes and is already good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conversation becomes too long: Claude Code asks for a summary, begins anew with it, and the work goes on."""
+"""The conversation becomes too long: Claude Code asks for a summary, continues with it, and the work goes ahead."""
 
 from __future__ import annotations
 

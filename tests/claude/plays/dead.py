@@ -1,4 +1,4 @@
-"""Connections that are closed without a word: Claude Code tries ten times, for three minutes."""
+"""Connections that are closed without a response: Claude Code retries ten times within three minutes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that is fetched: another tool that nobody has allowed."""
+"""Fetches a page with a tool that is not allowed."""
 
 from __future__ import annotations
 

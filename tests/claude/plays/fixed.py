@@ -1,4 +1,4 @@
-"""The program is wrong: an edit, a commit, a hand-in."""
+"""The program is wrong: an edit, a commit, a submission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that makes no sense: a tool that does not exist, endless text, a broken stream; then it works."""
+"""A confused model: a tool that does not exist, endless text, a broken stream; then it works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The integrator: cherry-picks each fix onto the branch and hands in what it made."""
+"""An integrator that cherry-picks each fix and submits the branch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def turns(task: Task, request: Request) -> Sequence[Turn]:
         "escalations": [],
     }
     return [
-        Turn("I fetch what the agents did.", [bash(task.line_after("Get the agents' commits:"), "fetch the branches")]),
+        Turn(
+            "I fetch the agents' work.",
+            [bash(task.line_after("Fetch the agents' commits:"), "fetch the branches")],
+        ),
         Turn("One commit for each fix.", [bash(picks or "true", "cherry-pick the fixes")]),
         *task.hand_in(reported),
     ]

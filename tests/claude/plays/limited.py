@@ -1,4 +1,4 @@
-"""A rate limit in the middle: three refusals that name when to come again, then it goes on."""
+"""A rate limit in the middle: three refusals with a time to retry, then the work continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question with options, by Claude Code's own tool for it."""
+"""A question with options, with Claude Code's own tool."""
 
 from __future__ import annotations
 

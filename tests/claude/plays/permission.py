@@ -1,4 +1,4 @@
-"""A command that the project's own settings ask about: the permission dialog, also where everything else is allowed."""
+"""A command that the project's own settings require a dialog for, even if everything else is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of every kind, on several turns, for the sums."""
+"""Tokens of every kind in several turns, for the totals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program is wrong; when its fix is sent back, it is made as the person says."""
+"""The program is wrong. If the fix is sent back, it is changed as the comment requires."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.claude.scripted_model import Request, Turn, bash
 
 
 def turns(task: Task, request: Request) -> Sequence[Turn]:
-    said = re.search(r"the person says:\s+> ([^\n]+)", task.prompt)
-    if said is None:
+    comment = re.search(r"comment on your fix \*\*.*\*\*:\s+> ([^\n]+)", task.prompt)
+    if comment is None:
         return fix(task)
-    title = f"Take today's VAT: {said[1]}"
+    title = f"Take today's VAT: {comment[1]}"
     return [
-        Turn("I look at what I made.", [bash("git log -p -1")]),
+        Turn("I look at my commit.", [bash("git log -p -1")]),
         task.read("shop.py"),
         task.edit("shop.py", "price * 1.19", "price * 119 / 100", "Then in whole numbers."),
         task.run_test("I run it again."),

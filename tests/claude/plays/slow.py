@@ -1,4 +1,4 @@
-"""A fix for which the model thinks long before each turn, so that it serves most of its agents at the same time."""
+"""A fix with a long delay before each turn, so that the model serves most of its agents at the same time."""
 
 from __future__ import annotations
 

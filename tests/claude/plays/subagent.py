@@ -1,4 +1,4 @@
-"""A subagent does a part of the work: its messages and its tokens belong to the agent too."""
+"""A subagent does part of the work: its messages and tokens also belong to the agent."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ def turns(task: Task, request: Request) -> Sequence[Turn]:
         "prompt": "Say how many lines shop.py has.",
         "subagent_type": "general-purpose",
     }
-    return fix(task, [Turn("Somebody else counts.", [Call("Agent", asked)])])
+    return fix(task, [Turn("A subagent counts.", [Call("Agent", asked)])])

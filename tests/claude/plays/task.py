@@ -1,4 +1,4 @@
-"""What an agent's prompt asks for, read back from what its Read tool returned, and the turns that most plays share."""
+"""The parsed prompt of an agent, from the output of its Read tool, and the turns that most plays share."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 from tests.claude.scripted_model import Call, Turn, bash
 
-# The Read tool numbers the lines of a file.
+# The Read tool adds line numbers.
 LINE_NUMBER = re.compile(r"(?m)^\s*\d+[\t→]")
 
 
 @dataclass(frozen=True)
 class Task:
-    """One prompt, and the folder in which its agent works."""
+    """One prompt, and the folder of its agent."""
 
     prompt: str
     top: str
 
     def line_after(self, words: str) -> str:
-        """Return the indented line that follows the paragraph with these words."""
+        """Return the indented line after the paragraph with these words."""
         found = re.search(re.escape(words) + r"[^\n]*\n\n {4}([^\n]+)", self.prompt)
         return found[1].strip() if found else ""
 
@@ -40,8 +40,8 @@ class Task:
 
     @property
     def outcome(self) -> str:
-        """The file, from the top of the copy, in which the outcome is expected."""
-        found = re.search(r"Write `([^`]+)` \(first as a draft", self.prompt)
+        """The path of the report, relative to the copy."""
+        found = re.search(r"Write `([^`]+)`\. Write a draft", self.prompt)
         return found[1] if found else ""
 
     def run_test(self, text: str = "I run the test.") -> Turn:
@@ -57,7 +57,7 @@ class Task:
         return Turn("Now I commit.", [bash(f'git commit -qam "[{kind}] {title}" && git log --oneline -1', "commit")])
 
     def hand_in(self, outcome: dict[str, object]) -> list[Turn]:
-        """Return the turns that write an outcome and take the last step of the prompt."""
+        """Return the turns that write a report and do the last step of the prompt."""
         draft = f"{self.outcome}.draft"
         folder = self.outcome.rpartition("/")[0]
         content = json.dumps(outcome, indent=2)
@@ -66,8 +66,8 @@ class Task:
             Turn("I write the outcome.", [bash(f"mkdir -p {folder}")]),
             Turn(calls=[Call("Write", {"file_path": f"{self.top}/{draft}", "content": content})]),
             Turn(calls=[bash(f"mv {draft} {self.outcome}", "put the outcome in place")]),
-            Turn("The last step.", [bash(last_step, "hand in")]),
-            Turn("All is handed in."),
+            Turn("The last step.", [bash(last_step, "submit")]),
+            Turn("The work is submitted."),
         ]
 
 
@@ -81,7 +81,7 @@ FIXES = {
 
 
 def fix(task: Task, before_edit: Sequence[Turn] = ()) -> list[Turn]:
-    """Return a whole fix of the program, from the red test to the hand-in."""
+    """Return the turns of a complete fix, from the failing test to the submission."""
     old, new, title = FIXES[task.test.partition("::test_")[2].partition("_")[0]]
     return [
         task.run_test(),
@@ -95,7 +95,7 @@ def fix(task: Task, before_edit: Sequence[Turn] = ()) -> list[Turn]:
 
 
 def outcome(kind: str = "", summary: str = "The test is good as it is.", **more: object) -> dict[str, object]:
-    """Return an outcome with one change that succeeded, or with none."""
+    """Return a report with one successful change, or with none."""
     changes = {kind: {"status": "SUCCEEDED", "summary_markdown": summary}} if kind else {}
     reported: dict[str, object] = {
         "changes": changes,
@@ -110,7 +110,7 @@ def outcome(kind: str = "", summary: str = "The test is good as it is.", **more:
 
 
 def find_task(tool_results: Sequence[str]) -> Task | None:
-    """Return the task once both its prompt and the working folder were read."""
+    """Return the task after both its prompt and the working folder were read."""
     prompt = next((result for result in tool_results if "# Your task" in result), None)
     top = next((result.strip() for result in tool_results if re.fullmatch(r"/\S+", result.strip())), None)
     return Task(LINE_NUMBER.sub("", prompt), top) if prompt and top else None

@@ -1,4 +1,4 @@
-"""A tutorial's comment without commands gets its command."""
+"""Writes the missing command of a tutorial's comment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def turns(task: Task, request: Request) -> Sequence[Turn]:
         Turn("I try it.", [bash('cd "$(mktemp -d)" && HOME=$PWD git init notes', "try it")]),
         Turn("I look at the tutorial.", task.read(file[1]).calls),
         task.edit(file[1], comment[1], f"{comment[1]}\ngit init notes", "It works."),
-        Turn("I check it.", [bash(task.line_after("Check it, and commit it:"), "check")]),
+        Turn("I check it.", [bash(task.line_after("Check your work, and commit it:"), "check")]),
         Turn(calls=[bash(f'git commit -qam "[FIX_TUTORIAL] {title}"', "commit")]),
         *task.hand_in(outcome("FIX_TUTORIAL", "One block.", needs_no_command=[])),
     ]

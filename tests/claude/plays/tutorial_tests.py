@@ -1,4 +1,4 @@
-"""A tutorial's block gets a test that cites it."""
+"""Writes a test that cites a tutorial's block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_block(e2e: E2eSession) -> None:
 
 
 def turns(task: Task, request: Request) -> Sequence[Turn]:
-    file = re.search(r"Its tests go into a file of their own, `([^`]+)`", task.prompt)
+    file = re.search(r"Write its tests in a new file, `([^`]+)`", task.prompt)
     block = re.search(r"(?ms)^```\n(# .*?)\n```$", task.prompt)
     assert file, "the prompt names the file"
     assert block, "the prompt quotes the block"
@@ -32,7 +32,7 @@ def turns(task: Task, request: Request) -> Sequence[Turn]:
     return [
         Turn("I try it.", [bash(commands[-1], "try it")]),
         Turn("It works.", [Call("Write", {"file_path": f"{task.top}/{file[1]}", "content": test})]),
-        Turn("I check it.", [bash(task.line_after("Check it, and commit it:"), "check")]),
+        Turn("I check it.", [bash(task.line_after("Check your work, and commit it:"), "check")]),
         Turn(calls=[bash(f'git add "{file[1]}" && git commit -qm "{message}"', "commit")]),
         *task.hand_in(outcome("IMPROVE_TEST", "One test.", needs_no_command=[])),
     ]

@@ -1,4 +1,4 @@
-"""Two commands, one after the other, that the project's own settings ask about."""
+"""Two commands, one after the other, that the project's own settings require dialogs for."""
 
 from __future__ import annotations
 

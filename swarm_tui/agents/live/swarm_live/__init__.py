@@ -1,16 +1,17 @@
-"""A pytest plugin that records for swarm-tui what pytest reports: an agent's runs of its test, or what was collected.
+"""A pytest plugin that reports to swarm-tui: an agent's runs of its test, or the collected tests.
 
-It is put on PYTHONPATH and found through its entry point, so it runs inside any project's interpreter:
-Python 3.6 and newer, pytest 5.4 and newer, the standard library only. Without its variables in the
-environment it does nothing, and an error in it never reaches the run that it records.
+swarm-tui adds it to PYTHONPATH, and pytest finds it through its entry point, so it runs in any project's interpreter:
+Python 3.6 and newer, pytest 5.4 and newer, the standard library only. Without its variables in the environment it does
+nothing, and its errors never affect the test run.
 
-SWARM_TASK      the agent's task file: which test is its own, and where the user's checkout lies
-SWARM_TRIES     where the tries go; else a file in the agent's state folder
-SWARM_COLLECT   write what was collected to this file as JSON
-SWARM_TOP       the top of the repository that is collected
-SWARM_RESULTS   write a line to this file when a test begins, and one when it ends
-SWARM_NAMED_IN  the user's checkout, whose paths stand in node ids; SWARM_COPY is the copy: `named_paths`
-SWARM_OWN_HOME, SWARM_TEST_TIMEOUT, SWARM_MEMORY_LIMIT, SWARM_CPU_LIMIT   keep runs apart and within limits: `limits`
+SWARM_TASK      the agent's task file, with the agent's test and the path of the user's checkout
+SWARM_TRIES     the file for tries; the default is a file in the agent's state folder
+SWARM_COLLECT   write the collected tests to this file as JSON
+SWARM_TOP       folders, such as the top of the repository; modules that were imported from them are recorded
+SWARM_NAMED_IN  the user's checkout, whose paths appear in node ids; SWARM_COPY is the copy (see `named_paths`)
+SWARM_OWN_HOME, SWARM_TEST_TIMEOUT, SWARM_MEMORY_LIMIT, SWARM_CPU_LIMIT   isolate and limit test runs (see `limits`)
+
+In runs that swarm-tui starts, `run_pytest` sets `channel`, which receives the result of each test.
 """
 
 import os
@@ -24,6 +25,7 @@ from .first_names import FirstNames
 from .limits import TimeLimit, limit_memory, limit_processors, take_own_home
 from .named_paths import as_here, short_name
 from .results import Results
+from .selection import SETTING, SelectById, add_setting
 from .tries import Tries, Witness, read_task, tries_file
 from .writing import QUIETLY
 
@@ -31,6 +33,7 @@ _STARTUP_PATH = list(sys.path)
 _STARTED_IN = os.getcwd()
 _OUTER = "SWARM_LIVE_OUTER"
 _is_inside: bool = False
+channel: Any = None
 
 with QUIETLY:
     take_own_home()
@@ -38,6 +41,11 @@ with QUIETLY:
     limit_memory()
 with QUIETLY:
     limit_processors()
+
+
+def pytest_addoption(parser: Any) -> None:
+    with QUIETLY:
+        add_setting(parser)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -63,12 +71,14 @@ def pytest_unconfigure(config: Any) -> None:
 def _configure(config: Any) -> None:
     global _is_inside
     config.args[:] = [as_here(str(word)) for word in config.args]
+    if config.getini(SETTING) and not config.pluginmanager.hasplugin("swarm-live-selection"):
+        config.pluginmanager.register(SelectById(config, _STARTED_IN), "swarm-live-selection")
     seconds = os.environ.get("SWARM_TEST_TIMEOUT")
     if seconds and not config.pluginmanager.hasplugin("swarm-live-time-limit"):
         config.pluginmanager.register(TimeLimit(float(seconds)), "swarm-live-time-limit")
     task = read_task(os.environ.get("SWARM_TASK"))
     if hasattr(config, "workerinput") or hasattr(config, "slaveinput"):
-        # The controller gets every result; only the workers know what was imported and raised.
+        # The controller gets all results. Only the workers can see imports and exceptions.
         if task:
             config.pluginmanager.register(FirstNames(), "swarm-live-first-names")
             config.pluginmanager.register(Witness(config, task, tries_file()), "swarm-live-witness")
@@ -85,15 +95,14 @@ def _configure(config: Any) -> None:
 
 
 def _recorders(config: Any, task: Any) -> Any:
-    target, results = os.environ.get("SWARM_COLLECT"), os.environ.get("SWARM_RESULTS")
+    target = os.environ.get("SWARM_COLLECT")
     is_collecting = getattr(config.option, "collectonly", False)
     if target and is_collecting:
         write_no_reports(config, target)
-    if target or results:
-        return [
-            *([Collection(config, target, _STARTUP_PATH, _STARTED_IN)] if target else []),
-            *([Results(results)] if results else []),
-        ]
+    if target:
+        return [Collection(config, target, _STARTUP_PATH, _STARTED_IN)]
+    if channel is not None:
+        return [Results(channel)]
     return [Tries(config, task, tries_file())] if task and not is_collecting else []
 
 

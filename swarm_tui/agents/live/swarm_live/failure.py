@@ -1,7 +1,7 @@
-"""Describes why a test failed: what was raised first, and where in the project. Python 3.6, the standard library only.
+"""Describes why a test failed: the original exception and its place. Python 3.6, the standard library only.
 
-Everything is bounded. No method of the project's own is called beyond
-the `__str__` of its exceptions, which pytest calls as well.
+All values are limited in size. The only method of the project that is called is `__str__` of its exceptions, which
+pytest calls as well.
 """
 
 import ast
@@ -24,18 +24,18 @@ _DEPTH = 8
 
 _TEST_FILE = re.compile(r"(^test_.*|.*_tests?|^conftest|^tests?)\.py$")
 _TEST_FOLDERS = frozenset(("test", "tests", "testing", "e2e"))
-# Methods of plain data say nothing about the program that made the data.
+# Methods of built-in types do not identify the function that created the data.
 _PLAIN_CALLS = frozenset(dir(builtins)) | frozenset(
     name for kind in (str, bytes, list, dict, set, int, pathlib.Path) for name in dir(kind)
 )
-# Nor do pytest's own fixtures.
+# The same is true for pytest's own fixtures.
 _PLAIN_NAMES = frozenset(("capsys", "capfd", "caplog", "readouterr", "tmp_path", "tmpdir", "monkeypatch", "pytest"))
-# The command that these are given says more than their own names.
+# The command in their arguments is more useful than the names of these functions.
 _RUNNERS = re.compile(r"(invoke|main|run|call|check_output|check_call|Popen|execute|cli|run_.*|.*_cli)$")
 
 
 def describe_failure(error: Any, folder: Any, test_file: Any) -> Any:
-    """Return the errors that a failure comes down to, and the types of those that only wrap them."""
+    """Return the original errors of a failure, and the types of the errors that only wrap them."""
     wrappers: Any = []
     roots: Any = []
     _find_roots(error, folder, wrappers, roots, set())
@@ -67,10 +67,10 @@ def _find_roots(error: Any, folder: Any, wrappers: Any, roots: Any, seen: Any) -
 
 
 def _wrapped_error(error: Any, folder: Any) -> Any:
-    """Return the error that another one was raised for, or None.
+    """Return the error that caused another one, or None.
 
-    One that was raised while another was handled replaces it only where the handler itself raised it. A handler that
-    tried something else has failed by itself.
+    For an error that was raised while another one was handled, return the other one only if the handler itself raised.
+    If the handler called code that failed, the new error is independent.
     """
     if error.__cause__ is not None:
         return error.__cause__
@@ -85,7 +85,7 @@ def _wrapped_error(error: Any, folder: Any) -> Any:
 
 
 def _describe_error(error: Any, first: Any, folder: Any, test_file: Any) -> Any:
-    """Return what is known of one error; `first` is the frame of the test, or of the fixture, in which it came up."""
+    """Return the details of one error; `first` is the frame of the test or fixture that raised it."""
     frames = _project_frames(error, folder)
     found: Any = {"type": _type_name(error), "message": _message(error)}
     if not frames:
@@ -126,19 +126,19 @@ def _message(error: Any) -> str:
 
 
 def _project_frames(error: Any, folder: Any) -> Any:
-    """Return (frame, line, path) for the project's own frames of a traceback, the innermost last."""
+    """Return (frame, line, path) for the project's own frames of a traceback, innermost last."""
     found = []
     entry = error.__traceback__
-    known: Any = {}
+    cache: Any = {}
     for _ in range(_FRAMES):
         if entry is None:
             break
         name = entry.tb_frame.f_code.co_filename
-        if name not in known:
+        if name not in cache:
             path = os.path.realpath(os.path.join(folder, name))
-            known[name] = path if _is_own_code(path, folder) else None
-        if known[name] is not None:
-            found.append((entry.tb_frame, entry.tb_lineno, known[name]))
+            cache[name] = path if _is_own_code(path, folder) else None
+        if cache[name] is not None:
+            found.append((entry.tb_frame, entry.tb_lineno, cache[name]))
         entry = entry.tb_next
     return found
 
@@ -170,7 +170,7 @@ def _function_name(frame: Any) -> str:
 
 
 def _cycle(frames: Any) -> Any:
-    """Return one frame of a recursion, the same one wherever the limit was met."""
+    """Return one frame of a recursion, independent of where the recursion limit was reached."""
     counts: Any = {}
     for frame, line, path in frames:
         key = (path, frame.f_code.co_firstlineno)
@@ -180,11 +180,11 @@ def _cycle(frames: Any) -> Any:
 
 
 def _values_in(message: Any, error: Any, frame: Any, statement: Any) -> Any:
-    """Return the words of a message that are values of variables where it was raised."""
+    """Return the words of a message that are values of variables at the place of the error."""
     found = set()
     for variables in (frame.f_locals, getattr(error, "__dict__", None) or {}):
         for value in list(variables.values())[:200]:
-            # What is longer may be what another program has said: that is a cause, no value.
+            # A longer value may be the output of another program, which is a cause and not a value.
             if type(value) is str and 2 <= len(value) <= 60 and len(value.split()) in (1, 2):
                 pattern = rf"(?<!\w){re.escape(value)}(?!\w)"
                 if re.search(pattern, message) and not re.search(pattern, statement):
@@ -193,7 +193,7 @@ def _values_in(message: Any, error: Any, frame: Any, statement: Any) -> Any:
 
 
 class _Source:
-    """The source of one file, parsed once; of an unreadable file nothing is known."""
+    """The source of one file, parsed once; empty if the file is unreadable."""
 
     def __init__(self, path: Any) -> None:
         self.lines: Any = []
@@ -208,7 +208,7 @@ class _Source:
             self.tree = None
 
     def statement(self, line: Any) -> str:
-        """Return the statement at a line on one line; of a compound one only its beginning."""
+        """Return the statement at a line, joined into one line; for a compound statement only its header."""
         node = self._node(line)
         if node is None:
             return ""
@@ -218,16 +218,16 @@ class _Source:
         return " ".join(text.strip() for text in self.lines[node.lineno - 1 : last])
 
     def subjects(self, line: Any, is_called: Any) -> Any:
-        """Return the names of the calls whose results the statement at a line looks at.
+        """Return the calls whose results are checked by the statement at a line.
 
-        `is_called`: the statement calls the helper that failed, whose arguments are what it looks at.
+        `is_called` means that the statement calls the helper that failed, so the helper's arguments are checked.
         """
         node = self._node(line)
         function = self._function(line)
         if node is None or function is None:
             return []
         subjects = _Subjects(function, node, is_called)
-        # A name that the test is given may also be that of a parameter: calls say more.
+        # A fixture and a parameter may share a name, so calls are preferred.
         return sorted(subjects.found or subjects.fixtures)[:6]
 
     def _node(self, line: Any) -> Any:
@@ -252,7 +252,7 @@ def _last_line(node: Any) -> int:
 
 
 class _Subjects:
-    """Finds what a statement of a test looks at: follows its names back to the calls that made their values."""
+    """Finds what a statement of a test checks, by following its names back to the calls that created their values."""
 
     def __init__(self, function: Any, statement: Any, is_called: Any) -> None:
         self.found: Any = set()
@@ -266,7 +266,7 @@ class _Subjects:
         self.assigned.sort(key=lambda each: each[0], reverse=True)
         before = statement.lineno
         if isinstance(statement, (ast.With, ast.AsyncWith)):
-            # Such as `with pytest.raises(...)`: what is done there matters.
+            # For example `with pytest.raises(...)`: the body is what is checked.
             for inner in statement.body:
                 self._look(getattr(inner, "value", None), before, 0)
             return
@@ -281,7 +281,7 @@ class _Subjects:
             self._look_at_last_call(function, before)
 
     def _look_at_last_call(self, function: Any, before: Any) -> None:
-        """Look at what the test did last: its effect may be what is looked at."""
+        """Add the last call of the test, because the statement may check its effect."""
         done = [node for node in ast.walk(function) if isinstance(node, ast.Expr) and node.lineno < before]
         for node in sorted(done, key=lambda each: each.lineno, reverse=True):
             self._look(node.value, before, 0)
@@ -310,7 +310,7 @@ class _Subjects:
         self.assigned.append((line, names, value))
 
     def _look(self, node: Any, before: Any, depth: Any) -> None:
-        """Look at what a value is made from, by the assignments that stand before a line."""
+        """Add the sources of a value, using the assignments before a line."""
         if node is None or depth > _DEPTH:
             return
         if isinstance(node, ast.Call):
@@ -359,13 +359,13 @@ def _is_assertion(call: Any) -> bool:
 
 
 def _route(call: Any) -> str:
-    """Return the first part of the address that a call asks for, such as `/users`; "" for any other call."""
+    """Return the first part of the path that a call requests, such as `/users`; "" for other calls."""
     match = re.match(r"(?:https?://[^/]+)?(/[A-Za-z_-]*)", _text(call.args[0])) if call.args else None
     return match.group(1) if match else ""
 
 
 def _command(call: Any) -> str:
-    """Return the first bare word of the command line that a call is given."""
+    """Return the first bare word of the command line in a call's arguments."""
     for argument in call.args:
         for node in (argument, *getattr(argument, "elts", ())):
             if re.match(r"[a-z][a-z0-9_-]+$", _text(node)):

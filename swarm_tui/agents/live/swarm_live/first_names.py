@@ -1,7 +1,7 @@
-"""Names of tests as pytest itself gave them: by no others can it be asked for one test.
+"""Records pytest's own names of tests, because pytest can select a test only by its own name.
 
-A conftest.py or a plugin may rename tests, to show their docstrings or what is not ASCII as it is; a plugin may add a
-word to them. Python 3.6, the standard library only.
+A conftest.py or a plugin may rename tests, for example to show docstrings or unescaped Unicode, or to append a word.
+Python 3.6, the standard library only.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ _first_names: Any = {}
 
 
 def first_name(test: str) -> str:
-    """Return pytest's own name for a test that is called so now."""
+    """Return pytest's own name for a test that may have been renamed."""
     name: str = _first_names.get(test, test)
     return name
 
@@ -26,7 +26,7 @@ def first_name_of(item: Any) -> str:
 
 
 class FirstNames:
-    """Learns the names in a session, before anybody else sees its tests."""
+    """Records the names in a session before any other plugin sees the tests."""
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: Any) -> Any:
@@ -39,7 +39,7 @@ class FirstNames:
 
 
 def _name_by_place(item: Any) -> str:
-    """Return the name that follows from where a test stands: its file's, and those of what it is in."""
+    """Return the name that follows from a test's location: its file and its parents."""
     names = []
     node = item
     while node is not None and not isinstance(node, pytest.File):
@@ -47,7 +47,7 @@ def _name_by_place(item: Any) -> str:
         node = node.parent
     if node is None:
         return str(item.nodeid)
-    # Older versions of pytest have a nameless step between a class and its tests.
+    # Older versions of pytest have a nameless node between a class and its tests.
     return "::".join([node.nodeid, *(name for name in reversed(names) if name != "()")])
 
 
@@ -56,6 +56,6 @@ def _learn(items: Any) -> None:
     for item in items:
         named.setdefault(item.nodeid, set()).add(first_name_of(item))
     for name, first in named.items():
-        # Tests that were given one name can only be told apart in runs of their own.
+        # Tests with the same name can be distinguished only in separate runs.
         if first != {name} and len(first) == 1:
             _first_names[name] = first.pop()

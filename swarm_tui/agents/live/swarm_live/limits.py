@@ -1,4 +1,4 @@
-"""Keeps a run of tests within its limits, and out of the user's HOME. Python 3.6, the standard library only."""
+"""Applies resource limits to test runs, and gives them a separate HOME. Python 3.6, the standard library only."""
 
 import os
 import signal
@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
+from .results import Results
 from .writing import QUIETLY
 
-# What a test that does not answer to its alarm gets on top at most, before its process is ended.
+# The most extra seconds for a test that ignores its alarm, before its process is killed.
 _MOST_GRACE = 5.0
 
 
 def take_own_home() -> None:
-    """Let tests see a home of their own, before any of them looks; git still knows the user's settings."""
+    """Set a separate home before any test code runs. git still reads the user's settings."""
     home = os.environ.get("SWARM_OWN_HOME")
     if not home or os.environ.get("HOME") == home:
         return
@@ -31,19 +32,19 @@ def take_own_home() -> None:
 
 
 def limit_memory() -> None:
-    """Let a process that wants too much memory get a MemoryError; its children inherit the limit."""
+    """Raise MemoryError in a process that allocates too much memory. Child processes inherit the limit."""
     size = os.environ.get("SWARM_MEMORY_LIMIT")
     if size:
         import resource
 
-        # Data, not addresses: programs reserve far more of those than they use.
+        # Limit data, not address space: programs reserve much more address space than they use.
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         limit = int(size) if hard == resource.RLIM_INFINITY else min(int(size), hard)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
 
 def limit_processors() -> None:
-    """Let this process, and all that it starts, use only some of the processors; agents get different ones."""
+    """Restrict this process and its children to some of the processors. Agents get different ones."""
     limit = os.environ.get("SWARM_CPU_LIMIT")
     if limit and hasattr(os, "sched_setaffinity"):
         allowed = sorted(os.sched_getaffinity(0))
@@ -53,11 +54,11 @@ def limit_processors() -> None:
 
 
 class TimeLimit:
-    """Fails a test that takes too long, where it hangs; one that cannot be interrupted ends with its process."""
+    """Fails a test that takes too long, at the line that hangs. Kills the process if the test cannot be interrupted."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.reason = f"did not end within {seconds:g} s (--test-timeout)"
+        self.reason = f"did not finish within {seconds:g} s (--test-timeout)"
         self.test: Any = None
         self.reporter: Any = None
         self.deadline = 0.0
@@ -103,15 +104,19 @@ class TimeLimit:
                     continue
                 test = self.test
             self._report(test)
-            sys.stderr.write(f"\n{test.nodeid} {self.reason}: the process is ended\n")
+            sys.stderr.write(f"\n{test.nodeid} {self.reason}: killing the process\n")
             sys.stderr.flush()
             os._exit(1)
 
     def _report(self, test: Any) -> None:
-        """Report to the recorders what pytest cannot tell any more."""
+        """Report to the recorders, because pytest cannot report any more."""
         with QUIETLY:
             from _pytest.reports import TestReport
 
+            for plugin in test.config.pluginmanager.get_plugins():
+                if isinstance(plugin, Results):
+                    plugin.end_overdue(test.nodeid, self.reason)
+                    return
             parts: Any = (("call", "failed", self.reason), ("teardown", "passed", None))
             for when, outcome, reason in parts:
                 report = TestReport(test.nodeid, test.location, {}, outcome, reason, when)

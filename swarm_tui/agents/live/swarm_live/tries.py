@@ -1,4 +1,4 @@
-"""Records the runs that an agent makes of its own test. Python 3.6, the standard library only."""
+"""Records which runs an agent makes of its test. Python 3.6, the standard library only."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from .writing import QUIETLY, append
 
 
 def read_task(path: Any) -> Any:
-    """Return the content of the agent's task file; None without one."""
+    """Return the content of the agent's task file; None if there is none."""
     if not path:
         return None
     with open(path, encoding="utf-8") as file:
@@ -24,7 +24,7 @@ def read_task(path: Any) -> Any:
 
 
 def tries_file() -> str:
-    """Return the file that the tries go to; its folder is made."""
+    """Return the file for tries; create its folder."""
     path = os.environ.get("SWARM_TRIES")
     if not path:
         path = os.path.join(os.environ["MNGR_AGENT_STATE_DIR"], "plugin", "swarm", "tries.jsonl")
@@ -35,10 +35,10 @@ def tries_file() -> str:
 
 
 class Witness:
-    """What only the process that runs the agent's test knows of it.
+    """Records facts that are only available in the process that runs the agent's test.
 
-    Describes on each report why the test failed, which xdist sends to its controller. Records modules that were
-    imported from the user's checkout instead of the agent's copy.
+    Adds to each report why the test failed; xdist sends it to the controller. Records modules that were imported from
+    the user's checkout instead of the agent's copy.
     """
 
     def __init__(self, config: Any, task: Any, path: Any) -> None:
@@ -80,7 +80,7 @@ class Witness:
         return (rest == self.rest or rest.startswith(self.rest + "@")) and self._is_own_file(file)
 
     def _is_own_file(self, file: Any) -> bool:
-        # Only where the root lies is resolved: a project's own links stand in node ids as they are.
+        # Resolve only the path of the root: node ids contain the project's own symbolic links unresolved.
         path = os.path.normpath(os.path.join(os.path.realpath(self.root), file))
         return bool(path == os.path.join(self.copy, self.file))
 
@@ -110,7 +110,7 @@ class Tries(Witness):
 
     def pytest_collectreport(self, report: Any) -> None:
         with QUIETLY:
-            # What its file comes to, the agent sees as a run of its test.
+            # Show a collection error to the agent as a run of its test.
             if report.outcome != "passed" and report.nodeid and self._is_own_file(report.nodeid):
                 self._start()
                 self.verdict.outcome = report.outcome

@@ -1,6 +1,6 @@
-"""Records which code and files of the copy the agent's test uses. Python 3.6, the standard library only.
+"""Records the code and files of the copy that the agent's test uses. Python 3.6, the standard library only.
 
-From Python 3.12 on that costs next to nothing (sys.monitoring); before, only when it is asked for (sys.setprofile).
+Since Python 3.12 this has almost no cost (sys.monitoring). In older versions it is optional (sys.setprofile).
 """
 
 import json
@@ -19,12 +19,12 @@ _audited: Any = None
 
 
 def can_watch() -> bool:
-    """Return whether the use of code is to be recorded here."""
+    """Return whether used code should be recorded in this process."""
     return hasattr(sys, "monitoring") or bool(os.environ.get("SWARM_USED") and not sys.getprofile())
 
 
 class UseWatch:
-    """What the first run of a test uses: later runs may be on a tree that the agent has changed."""
+    """The code that the first run of a test uses. In later runs, the agent may have changed the tree."""
 
     def __init__(self, copy: str, path: str) -> None:
         self.copy = copy
@@ -40,7 +40,7 @@ class UseWatch:
             _audited = self
 
     def begin(self) -> None:
-        """Watch which functions are called from now on."""
+        """Start recording called functions."""
         with QUIETLY:
             if not self.is_open:
                 return
@@ -54,7 +54,7 @@ class UseWatch:
             monitoring.set_events(_TOOL, monitoring.events.PY_START)
 
     def end(self, outcome: str) -> None:
-        """Stop, and write what the test has used and what it came to."""
+        """Stop recording, and write the used code and the result of the test."""
         with QUIETLY:
             if not self.is_open:
                 return
@@ -98,7 +98,7 @@ class UseWatch:
         os.rename(draft, self.path)
 
     def _inside(self, path: Any) -> Any:
-        """Return a file's path from the top of the copy; None when it lies elsewhere, or was made by the run."""
+        """Return a file's path relative to the copy; None if it is elsewhere or was created by the run."""
         if not isinstance(path, str) or not path or path.startswith("<"):
             return None
         below = os.path.relpath(os.path.realpath(path), self.copy)

@@ -1,16 +1,16 @@
-"""What pytest reports of one test, put together to one word. Python 3.6, the standard library only."""
+"""Combines pytest's reports about one test into one result. Python 3.6, the standard library only."""
 
 import os
 import re
 from typing import Any
 
 FAILURE_LIMIT = 400
-# The modules of an exception's name: in a row of a list they would leave no place for what it says.
+# The modules in an exception's name, which would leave no room for the message in a list.
 _QUALIFIED = re.compile(r"^(?:\w+\.)+(?=\w+(?:: |$))")
 
 
 class ReportSum:
-    """What pytest has reported of one test: its last run in this session counts, and any failure in it."""
+    """The combined reports about one test. Its last run in this session counts, and any failure in it is a failure."""
 
     def __init__(self) -> None:
         self.reruns = 0
@@ -27,14 +27,14 @@ class ReportSum:
     def add(self, report: Any) -> None:
         self.seconds += getattr(report, "duration", 0.0) or 0.0
         if report.outcome not in ("passed", "failed", "skipped"):
-            # "rerun" and its like: the plugin runs the test again, and what it came to does not count.
+            # The plugin runs the test again ("rerun" and similar), so this result does not count.
             self.reruns += 1
             self.clear()
             return
-        # A worker of xdist that died reports its test with "???" for the phase.
+        # A crashed xdist worker reports its test with "???" as the phase.
         self.is_finished = report.when not in ("setup", "call")
-        # Subtests report as their test does; the report of the test itself comes after them. Plugins that run tests
-        # again hold the test's own reports back, its set-up too.
+        # Subtests are reported like tests, before the report of the test itself. Plugins that run tests again withhold
+        # the reports of the test itself, including its set-up.
         is_part = type(report).__name__.lower() == "subtestreport"
         if report.when == "setup" and not is_part:
             if self.has_begun:
@@ -68,7 +68,7 @@ def long_text(report: Any) -> str:
 
 
 def failure_line(report: Any) -> str:
-    """Return the line of a report that says why the test failed."""
+    """Return the line of a report that shows why the test failed."""
     longrepr = report.longrepr
     crash: Any = getattr(longrepr, "reprcrash", None)
     message = getattr(crash, "message", None)
@@ -82,7 +82,7 @@ def failure_line(report: Any) -> str:
 
 
 def skip_reason(report: Any) -> str:
-    """Return why a test was skipped, or failed as it was expected to."""
+    """Return why a test was skipped or is expected to fail."""
     if hasattr(report, "wasxfail"):
         return str(report.wasxfail).replace("reason: ", "", 1)[:FAILURE_LIMIT]
     longrepr = report.longrepr

@@ -1,4 +1,4 @@
-"""How the plugin writes: whole lines, and no error that would reach the run. Python 3.6, the standard library only."""
+"""Writes whole lines to files, and never raises into the test run. Python 3.6, the standard library only."""
 
 import contextlib
 import json
@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-# No error in this plugin may reach the run that it records.
+# Errors in this plugin must not affect the test run.
 QUIETLY = contextlib.suppress(Exception)
 
 

@@ -1,0 +1,1 @@
+"""Start, follow, confine and stop processes."""

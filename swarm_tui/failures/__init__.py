@@ -1,0 +1,1 @@
+"""Why tests fail: causes, patterns and alerts."""

@@ -1,0 +1,361 @@
+"""One connection to a host program: pipe here, ssh elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import json
+import os
+import random
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+from swarm_tui.adapters.processes.environment import scrubbed_environment
+from swarm_tui.adapters.processes.group import end_group, start_group
+from swarm_tui.adapters.processes.run import OUTPUT_LIMIT, Finished
+from swarm_tui.adapters.ssh import connection_error, target_of
+from swarm_tui.adapters.tmux import LIST_PANES
+from swarm_tui.errors import AdapterError, ProgramMissing, ProgramTimeout, SwarmError
+from swarm_tui.hosts.mirror import HostMirror
+from swarm_tui.hosts.processes import PS_COMMAND
+from swarm_tui.hosts.protocol import HostUnreachable
+from swarm_tui.model.hosts import HostSettings
+from swarm_tui.model.text import plain
+
+LINE_LIMIT: Final = 1 << 25
+_CHUNK: Final = 1 << 18
+_ERRORS_KEPT: Final = 4_000
+_LAST_WORDS: Final = 1.0
+
+
+class LineProcess:
+    """A program that runs beside us, with lines on its input and its output; it ends when its input is closed."""
+
+    def __init__(self, words: Sequence[str], *, cwd: Path | None = None) -> None:
+        self._process = start_group(words, environment=scrubbed_environment(), cwd=cwd, stdin=subprocess.PIPE)
+        self._loop = asyncio.get_running_loop()
+        self._unsent = bytearray()
+        self._read = bytearray()
+        self._lines: list[bytes] = []
+        self._errors = bytearray()
+        self._changed = asyncio.Event()
+        self._has_said_all = asyncio.Event()
+        self._is_over = False
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        assert stdin is not None, "all three are pipes"
+        assert stdout is not None, "all three are pipes"
+        assert stderr is not None, "all three are pipes"
+        self._stdin = stdin
+        self._readers: list[IO[bytes]] = [stdout, stderr]
+        for pipe in (stdin, stdout, stderr):
+            os.set_blocking(pipe.fileno(), False)
+        self._loop.add_reader(stdout, self._take_lines, stdout)
+        self._loop.add_reader(stderr, self._take_errors, stderr)
+
+    def send(self, line: bytes) -> None:
+        """Send a line as soon as the program reads it; one that has ended gets nothing."""
+        if self._is_over:
+            return
+        self._unsent += line + b"\n"
+        self._flush()
+
+    async def lines(self) -> list[bytes]:
+        """Return the lines that have come since the last call, at least one; none when the program has ended."""
+        while not self._lines and not self._is_over:
+            self._changed.clear()
+            await self._changed.wait()
+        lines, self._lines = self._lines, []
+        return lines
+
+    async def last_errors(self) -> str:
+        """Return the end of what it wrote as errors; what it writes last may come after the end of its lines."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS):
+                await self._has_said_all.wait()
+        return self._errors.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """End the program and all that it has started, without waiting for it."""
+        self._is_over = True
+        for pipe in self._readers:
+            self._loop.remove_reader(pipe)
+        self._changed.set()
+        self._loop.remove_writer(self._stdin)
+        for pipe in (self._stdin, *self._readers):
+            try:
+                pipe.close()
+            except OSError:
+                # What was not sent yet cannot be flushed any more.
+                continue
+        threading.Thread(target=end_group, args=(self._process,), daemon=True).start()
+
+    def _flush(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: os.write(self._stdin.fileno(), self._unsent[:_CHUNK])]
+        except BlockingIOError:
+            self._loop.add_writer(self._stdin, self._flush)
+            return
+        except OSError:
+            self._unsent.clear()
+        self._loop.remove_writer(self._stdin)
+
+    def _take_lines(self, pipe: IO[bytes]) -> None:
+        block = _read_block(pipe)
+        if block is None:
+            return
+        if not block or len(self._read) > LINE_LIMIT:
+            self._is_over = True
+            self._loop.remove_reader(pipe)
+            self._changed.set()
+            return
+        end = block.rfind(b"\n") + 1
+        if end:
+            self._lines += (bytes(self._read) + block[:end]).split(b"\n")[:-1]
+            self._read = bytearray(block[end:])
+            self._changed.set()
+        else:
+            self._read += block
+
+    def _take_errors(self, pipe: IO[bytes]) -> None:
+        block = _read_block(pipe)
+        if block is None:
+            return
+        if not block:
+            self._loop.remove_reader(pipe)
+            self._has_said_all.set()
+        self._errors = (self._errors + block)[-_ERRORS_KEPT:]
+
+
+def _read_block(pipe: IO[bytes]) -> bytes | None:
+    """Return the next bytes of a pipe: nothing at its end, and None where there are none yet."""
+    try:
+        return os.read(pipe.fileno(), _CHUNK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
+# The first line of the input is the program: nothing is copied to the host, and nothing stays there.
+_START: Final = (
+    "exec python3 -u -c "
+    "\"import base64,os;exec(base64.b64decode(os.fdopen(0,'rb',0,closefd=False).readline()).decode())\""
+)
+_PROGRAM: Final = base64.b64encode(Path(__file__).with_name("program.py").read_bytes())
+FIRST_ANSWER: Final = 20.0
+"""How long a host may take until it has answered at all."""
+SILENCE: Final = 12.0
+"""A host that has said nothing for so long is lost: it says something each second."""
+_HELD_UP: Final = 1.0
+"""When the end of a waiting is noticed so late, this program was busy with something else."""
+ANSWER_TIMEOUT: Final = 60.0
+_RETRY_FIRST: Final = 0.5
+_RETRY_MOST: Final = 30.0
+PROBE_WORDS: Final[dict[str, Any]] = {"panes": ["tmux", "-u", *LIST_PANES], "ps": list(PS_COMMAND)}
+
+Starter = Callable[[HostSettings], LineProcess]
+
+
+def start_ssh(access: HostSettings) -> LineProcess:
+    return LineProcess([*target_of(access).words(), _START])
+
+
+class SshLink:
+    """One host. It is connected when it is first asked for something, on the event loop that asks."""
+
+    def __init__(self, access: HostSettings, start: Starter = start_ssh) -> None:
+        self.access = access
+        self.mirror = HostMirror()
+        self.is_there = False
+        self.reason = ""
+        """Why it is lost; empty while it is there, or is connected for the first time."""
+        self.heard_at = 0.0
+        """When it last said something, in seconds since 1970."""
+        self.load, self.processors, self.home = 0.0, 0, ""
+        self.greeting = ""
+        """What its shell prints before any command: it is in the way of git, which reads what is printed."""
+        self._start = start
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process: LineProcess | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._known = asyncio.Event()
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._numbers = itertools.count(1)
+        self._is_watched = False
+
+    async def ask(self, op: str, *, timeout: float = ANSWER_TIMEOUT, **fields: Any) -> dict[str, Any]:
+        """Ask the host and return its answer; PlaceUnreachable at once when it is lost, or when it breaks off."""
+        self.open()
+        if not self.is_there and not self.reason:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_ANSWER):
+                    await self._known.wait()
+        if not self.is_there or self._process is None:
+            raise self.unreachable(self.reason or "it does not answer")
+        number = next(self._numbers)
+        self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._send({"op": op, "id": number, **fields})
+        try:
+            async with asyncio.timeout(timeout):
+                answer = await self._waiting[number]
+        except TimeoutError:
+            raise self.unreachable(f"no answer within {timeout:g} s") from None
+        finally:
+            self._waiting.pop(number, None)
+        if "problem" in answer:
+            problem = plain(str(answer["problem"]), 300)
+            # Only of these two is an error of the host's disk or programs expected.
+            if op in ("run", "write") and isinstance(answer.get("errno"), int):
+                raise OSError(answer["errno"], problem, plain(str(answer.get("path")), 300))
+            raise self.unreachable(f"it could not {op}: {problem}")
+        return answer
+
+    async def run(
+        self, words: Sequence[str], *, cwd: str | None = None, stdin: bytes | None = None, timeout: float = 60.0
+    ) -> Finished:
+        """Run a command on the host to its end."""
+        began = time.monotonic()
+        given = None if stdin is None else base64.b64encode(stdin).decode()
+        try:
+            answer = await self.ask(
+                "run",
+                timeout=timeout + FIRST_ANSWER,
+                words=list(words),
+                cwd=cwd,
+                stdin=given,
+                seconds=timeout,
+                limit=OUTPUT_LIMIT,
+            )
+        except FileNotFoundError as error:
+            if cwd is not None and error.filename == cwd:
+                raise AdapterError(f"{words[0]} cannot be started on {self.access.name} in {cwd}") from error
+            raise ProgramMissing(f"{words[0]} is not installed on {self.access.name}: {error}") from error
+        except OSError as error:
+            raise AdapterError(f"{words[0]} cannot be run on {self.access.name}: {error.strerror or ''}") from error
+        if answer.get("overdue"):
+            raise ProgramTimeout(f"{words[0]} did not end on {self.access.name} within {timeout:g} s")
+        try:
+            out, err = base64.b64decode(answer["out"]), base64.b64decode(answer["err"])
+            return Finished(tuple(words), int(answer["code"]), out, err, time.monotonic() - began, bool(answer["cut"]))
+        except (KeyError, ValueError, TypeError) as error:
+            raise self.unreachable("it says what makes no sense") from error
+
+    def open(self) -> None:
+        """Begin to connect, unless that has begun; a link is of one event loop."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop and self._keeper is not None and not self._keeper.done():
+            return
+        if self._process is not None and self._loop is not loop:
+            self._process = None
+        self._loop = loop
+        self._known, self.is_there, self.reason = asyncio.Event(), False, ""
+        self._keeper = loop.create_task(self._keep())
+
+    def watch(self) -> None:
+        """Have the host say what its agents do, and tell it what else is wanted."""
+        self.open()
+        if self.is_there:
+            if not self._is_watched:
+                self._is_watched = True
+                self._send({"op": "watch", "agents": f"{self.access.host_dir}/agents", **PROBE_WORDS})
+            for request in self.mirror.requests():
+                self._send(request)
+
+    async def close(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None and self._loop is asyncio.get_running_loop():
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+
+    def unreachable(self, reason: str) -> HostUnreachable:
+        return HostUnreachable(f"{self.access.name} does not answer: {reason}")
+
+    async def _keep(self) -> None:
+        pause = _RETRY_FIRST
+        while True:
+            began = time.monotonic()
+            try:
+                await self._work_connected()
+            except (SwarmError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                self.reason = str(error) or "it says what makes no sense"
+            finally:
+                self._break_off()
+            self._known.set()
+            if time.monotonic() - began > SILENCE:
+                pause = _RETRY_FIRST
+            # Many links to one gateway must not all come back in the same moment.
+            await asyncio.sleep(pause * random.uniform(0.7, 1.3))
+            pause = min(pause * 2, _RETRY_MOST)
+
+    async def _work_connected(self) -> None:
+        self._process = self._start(self.access)
+        self._process.send(_PROGRAM)
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + (SILENCE if self.is_there else FIRST_ANSWER)
+            try:
+                async with asyncio.timeout_at(due):
+                    lines = await self._process.lines()
+            except TimeoutError:
+                if loop.time() > due + _HELD_UP:
+                    # Not the host was silent: nobody here listened, as while a person's terminal is connected.
+                    continue
+                raise HostUnreachable(f"it has said nothing for {SILENCE:g} s") from None
+            if not lines:
+                raise self._connection_error(await self._process.last_errors())
+            for line in lines:
+                self._take(line)
+
+    def _connection_error(self, said: str) -> AdapterError:
+        if "python3" in said and "not found" in said:
+            return AdapterError(f"{self.access.name} has no python3", "install it there")
+        if not said.strip():
+            return AdapterError("the connection was closed")
+        return connection_error(target_of(self.access), said)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            if not self.is_there and not self.greeting:
+                self.greeting = plain(line.decode("utf-8", "replace"), 80).strip()
+            return
+        if not isinstance(said, dict):
+            return
+        self.heard_at = time.time()
+        if "id" in said:
+            future = self._waiting.get(said["id"])
+            if future is not None and not future.done():
+                future.set_result(said)
+        elif said.get("t") == "hello":
+            self.home = str(said.get("home") or "")
+            for request in self.mirror.begin_again():
+                self._send(request)
+            self.is_there, self.reason = True, ""
+            self._known.set()
+        elif said.get("t") == "beat":
+            self.load, self.processors = float(said["load"]), int(said["processors"])
+        else:
+            self.mirror.take(said)
+
+    def _send(self, request: dict[str, Any]) -> None:
+        if self._process is not None:
+            self._process.send(json.dumps(request).encode())
+
+    def _break_off(self) -> None:
+        self.is_there = self._is_watched = False
+        self.mirror.probe = None
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(self.unreachable(self.reason or "the connection was closed"))
+        self._waiting.clear()

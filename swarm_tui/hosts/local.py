@@ -1,0 +1,509 @@
+"""This machine as a host."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fnmatch
+import json
+import os
+import stat
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
+from swarm_tui.adapters.mngr_settings import AgentTypes, mngr_environment
+from swarm_tui.adapters.processes.ends import ProcessEnds
+from swarm_tui.adapters.processes.environment import project_environment
+from swarm_tui.adapters.processes.run import Finished, run_process
+from swarm_tui.adapters.tmux import Pane, Tmux
+from swarm_tui.errors import AdapterError, NoTmuxServer, raise_shortage
+from swarm_tui.files import read_regular, replacing
+from swarm_tui.hosts.attach import Attacher
+from swarm_tui.hosts.processes import (
+    PS_COMMAND,
+    ProcessTable,
+    decide_state,
+    expected_process,
+    is_at_prompt,
+    parse_processes,
+)
+from swarm_tui.hosts.protocol import (
+    AgentAddress,
+    AgentFile,
+    AgentStatus,
+    AgentStatuses,
+    FileSlice,
+    FoundFile,
+    HostReport,
+    HostUnreachable,
+    ReadRequest,
+)
+from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.spec import MngrSettings
+
+if TYPE_CHECKING:
+    from swarm_tui.adapters.git import Repository
+
+
+# mngr notes every 5 s that a pane lives; an older note than this says nothing.
+_PANE_NOTE_LIFETIME: Final = 12.0
+_PS_TIMEOUT: Final = 10.0
+
+
+@dataclass(slots=True)
+class AgentRecords:
+    """The records that mngr keeps of its agents, each read again only when its file has changed."""
+
+    host_dir: Path
+    unreadable: tuple[str, ...] = ()
+    """Ids of agents whose record has never been readable."""
+    _records: dict[str, tuple[tuple[int, int], dict[str, Any]]] = field(default_factory=dict)
+
+    def read(self) -> dict[Path, dict[str, Any]]:
+        """Return the record of every agent by its state folder; one that is being written keeps its last content."""
+        records: dict[Path, dict[str, Any]] = {}
+        unreadable = []
+        agents = self.host_dir / "agents"
+        entries = list(os.scandir(agents)) if agents.is_dir() else []
+        for entry in entries:
+            folder = Path(entry.path)
+            try:
+                self._records[entry.name] = _read_record(folder / "data.json", self._records.get(entry.name))
+            except FileNotFoundError:
+                # An agent that is being made, or was just destroyed.
+                self._records.pop(entry.name, None)
+                continue
+            except (OSError, ValueError, RecursionError):
+                if entry.name not in self._records:
+                    unreadable.append(entry.name)
+                    continue
+            records[folder] = self._records[entry.name][1]
+        self._records = {folder.name: self._records[folder.name] for folder in records}
+        self.unreadable = tuple(unreadable)
+        return records
+
+
+def has_live_pane(state_dir: Path, processes: ProcessTable) -> bool:
+    """Return whether mngr noted a moment ago a pane of this agent whose process is there."""
+    note = state_dir / "activity" / "process"
+    try:
+        if time.time() - note.stat().st_mtime > _PANE_NOTE_LIFETIME:
+            return False
+        return int(json.loads(read_regular(note))["pane_pid"]) in processes.command_of
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+async def list_processes(environment: Mapping[str, str]) -> ProcessTable | None:
+    """Return all processes of this machine; None when the list is not whole: our own process is not in it."""
+    finished = await run_process(PS_COMMAND, environment=environment, timeout=_PS_TIMEOUT)
+    processes = parse_processes(finished.text)
+    is_whole = finished.code == 0 and not finished.is_truncated and os.getpid() in processes.command_of
+    return processes if is_whole else None
+
+
+def _read_record(
+    path: Path, known: tuple[tuple[int, int], dict[str, Any]] | None
+) -> tuple[tuple[int, int], dict[str, Any]]:
+    status = path.stat()
+    signature = (status.st_mtime_ns, status.st_size)
+    if known is not None and known[0] == signature:
+        return known
+    record = json.loads(read_regular(path))
+    if not isinstance(record, dict) or not record.get("id") or not record.get("name"):
+        raise ValueError("no record of an agent")
+    return signature, record
+
+
+CHANGES_PAUSE: Final = 0.05
+"""It is told once in so many seconds, however much happens."""
+
+
+class LocalChanges:
+    """Follows mngr's files and the agents' processes for one event loop.
+
+    What is not told: that another program was started in the terminal of an agent.
+    """
+
+    def __init__(self, host_dir: Path, tell: Callable[[], object]) -> None:
+        self._tell = tell
+        self._notices = FileNotices()
+        self._ends = ProcessEnds(tell)
+        self._agents = host_dir / "agents"
+        self._files: dict[Path, tuple[NoticedFile, ...]] = {self._agents: self._followed(self._agents / "*")}
+        self.is_complete = False
+        """Whether all that can be told is."""
+
+    def follow(self, folders: Iterable[Path], process_ids: Iterable[int]) -> None:
+        """Follow the agents with these folders, and the processes of their terminals."""
+        wanted = {self._agents, *folders}
+        for folder in self._files.keys() - wanted:
+            for file in self._files.pop(folder):
+                file.close()
+        if new := wanted - self._files.keys():
+            # What has changed before they were followed.
+            self._tell()
+        for folder in new:
+            # mngr notes in a file when it starts an agent that was stopped.
+            self._files[folder] = self._followed(folder / "*", folder / "activity" / "start")
+        are_noticed = all(file.is_noticed for files in self._files.values() for file in files)
+        self.is_complete = self._ends.follow(process_ids) and are_noticed
+
+    def _followed(self, *paths: Path) -> tuple[NoticedFile, ...]:
+        return tuple(self._notices.follow(path, self._tell, pause=CHANGES_PAUSE) for path in paths)
+
+    def close(self) -> None:
+        self._notices.close()
+        self._ends.close()
+
+
+# As in a mirror of a host: what nobody has asked for during this time is not followed any more.
+FORGOTTEN_AFTER: Final = 30.0
+NEWS_PAUSE: Final = 0.01
+"""A file is told of once in so many seconds, however often it is written to."""
+
+
+class LocalNews:
+    """Follows files of agents by the notices of the system, from when somebody wants to be told."""
+
+    def __init__(self) -> None:
+        self.tell: Callable[[str], object] | None = None
+        self._notices: FileNotices | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._files: dict[str, tuple[NoticedFile, float]] = {}
+        """By path, each with the time when it was asked for last."""
+        self._swept_at = 0.0
+        self.is_complete = True
+        """Whether every change is told."""
+
+    def follow(self, files: Iterable[tuple[str, str]]) -> None:
+        """Follow files, given with the ids of their agents; a path that ends in `/*` is all of a folder."""
+        if self.tell is None:
+            return
+        loop = asyncio.get_running_loop()
+        if self._notices is None or self._loop is not loop:
+            self.close()
+            self._notices, self._loop = FileNotices(), loop
+        now = time.monotonic()
+        for agent, path in files:
+            known = self._files.get(path)
+            file = (
+                known[0]
+                if known is not None
+                else self._notices.follow(path, partial(self.tell, agent), pause=NEWS_PAUSE)
+            )
+            self.is_complete = self.is_complete and file.is_noticed
+            self._files[path] = file, now
+        if now >= self._swept_at + FORGOTTEN_AFTER:
+            self._swept_at = now
+            for path in [path for path, (_, asked_at) in self._files.items() if asked_at < now - FORGOTTEN_AFTER]:
+                self._files.pop(path)[0].close()
+            self.is_complete = all(file.is_noticed for file, _ in self._files.values())
+
+    def close(self) -> None:
+        if self._notices is not None and self._loop is not None and not self._loop.is_closed():
+            self._notices.close()
+        self._notices = None
+        self._files.clear()
+
+
+_CHUNK: Final = 1 << 20
+# An agent may fill its own folders with names.
+_ENTRIES_READ: Final = 1_000
+
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
+
+
+class LocalHost:
+    """The agents of one mngr home on this machine."""
+
+    def __init__(
+        self, settings: MngrSettings, repository: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._settings = settings
+        self._repository = repository
+        self.tmux = Tmux(mngr_environment(settings, environment))
+        home = Path(settings.home or Path.home())
+        self._host_dir = Path(settings.host_dir).expanduser() if settings.host_dir else home / ".mngr"
+        self._records = AgentRecords(self._host_dir)
+        self._agent_types = AgentTypes(self._host_dir, repository)
+        self._news = LocalNews()
+        self._changes: LocalChanges | None = None
+
+    def host_dir_of(self, host: str) -> str:
+        return str(self._host_dir)
+
+    def reports(self) -> tuple[HostReport, ...]:
+        return ()
+
+    # What agents do.
+
+    async def has_mngr(self) -> bool:
+        return self._host_dir.is_dir()
+
+    async def agent_statuses(self) -> AgentStatuses:
+        try:
+            # The records first: an agent that is made after that is in the next answer.
+            records = self._records.read()
+            panes, processes = await _both(self._panes(), list_processes(self.tmux.environment))
+        except AdapterError as error:
+            raise HostUnreachable(error.message, error.hint) from error
+        except OSError as error:
+            raise HostUnreachable(str(error)) from error
+        if processes is None:
+            raise HostUnreachable("ps gave no list of processes", "install procps: the ps of busybox cannot do it")
+        parent_types = self._agent_types.parents()
+        agents = {}
+        for folder, record in records.items():
+            pane = panes.get(str(record["id"])) or panes.get(self._session_of(record))
+            if pane is None and has_live_pane(folder, processes):
+                raise HostUnreachable(
+                    f"the agent {record['name']} lives on another tmux server than the one that was asked",
+                    f"asked with TMUX_TMPDIR={self.tmux.environment.get('TMUX_TMPDIR') or '(not set)'}",
+                )
+            expected = expected_process(str(record.get("type")), str(record.get("command") or ""), parent_types)
+            agents[str(record["id"])] = self._status(folder, record, pane, processes, expected)
+        if self._changes is not None:
+            in_terminals = {pane.process_id for pane in panes.values()} & processes.command_of.keys()
+            of_agents = {status.process_id for status in agents.values() if status.process_id is not None}
+            self._changes.follow(records, in_terminals | of_agents)
+        return AgentStatuses(agents, self._records.unreadable)
+
+    def on_changes(self, tell: Callable[[], object]) -> None:
+        """Call back when the statuses of agents may have changed, beginning with the next look at them."""
+        self._changes = LocalChanges(self._host_dir, tell)
+
+    def tells_all_changes(self) -> bool:
+        return self._changes is not None and self._changes.is_complete
+
+    async def latest_statuses(self) -> AgentStatuses:
+        return await self.agent_statuses()
+
+    def _status(
+        self, folder: Path, record: dict[str, Any], pane: Pane | None, processes: ProcessTable, expected: str
+    ) -> AgentStatus:
+        is_active = (folder / "active").exists() and not (folder / "permissions_waiting").exists()
+        state, process_id = decide_state(pane, processes, expected, is_active=is_active)
+        labels = record.get("labels")
+        return AgentStatus(
+            address=AgentAddress(
+                name=str(record["name"]),
+                agent_id=str(record["id"]),
+                session=pane.session if pane is not None else self._session_of(record),
+                state_dir=str(folder),
+                work_dir=str(record.get("work_dir") or ""),
+            ),
+            state=state,
+            process_id=process_id,
+            branch=branch if isinstance(branch := record.get("created_branch_name"), str) else None,
+            labels=labels if isinstance(labels, dict) else {},
+            agent_type=str(record.get("type") or ""),
+            created_at=str(record.get("create_time") or ""),
+            is_at_prompt=is_at_prompt(pane, processes),
+        )
+
+    def _session_of(self, record: Mapping[str, Any]) -> str:
+        return f"{self._settings.prefix}{record['name']}"
+
+    async def _panes(self) -> dict[str, Pane]:
+        """Return the agents' panes by agent id and by session; none when no server runs any more."""
+        try:
+            listed = await self.tmux.list_panes()
+        except NoTmuxServer:
+            return {}
+        panes: dict[str, Pane] = {}
+        for pane in listed:
+            if pane.is_agent_pane:
+                panes.setdefault(pane.session, pane)
+                if pane.agent_id:
+                    panes.setdefault(pane.agent_id, pane)
+        return panes
+
+    # Their files.
+
+    async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
+        return [_read_slice(request) for request in requests]
+
+    async def find_files(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
+        return [[file for pattern in patterns for file in _find_files(agent.state_dir, pattern)] for agent in agents]
+
+    def on_news(self, tell: Callable[[str], object]) -> None:
+        self._news.tell = tell
+
+    def tells_all_news(self) -> bool:
+        return self._news.is_complete
+
+    async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
+        self._news.follow((request.file.agent.agent_id, _path(request.file)) for request in requests)
+        return [_read_slice(request) for request in requests]
+
+    async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
+        searched = {_searched_first(pattern) for pattern in patterns}
+        self._news.follow((agent.agent_id, f"{agent.state_dir}/{path}") for agent in agents for path in searched)
+        return await self.find_files(agents, patterns)
+
+    async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
+        descriptor = _open_regular(_path(file))
+        if descriptor is None:
+            return False
+        try:
+            with replacing(target, is_synced=False) as copy:
+                offset = 0
+                while offset < limit and (chunk := os.pread(descriptor, min(_CHUNK, limit - offset), offset)):
+                    # A long file must not keep the event loop from everything else.
+                    await asyncio.to_thread(copy.write, chunk)
+                    offset += len(chunk)
+        finally:
+            os.close(descriptor)
+        return True
+
+    async def write_file(self, file: AgentFile, content: bytes, *, is_new: bool = False) -> None:
+        path = Path(_path(file))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path, is_new=is_new, is_synced=False) as draft:
+            draft.write(content)
+
+    # Their copies.
+
+    async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
+        environment = project_environment()
+        return await run_process(words, cwd=Path(agent.work_dir), environment=environment, timeout=timeout)
+
+    async def fetch_commits(self, agent: AgentAddress, repository: Repository, *, base: str, tip: str, ref: str) -> str:
+        from swarm_tui.hosts.copies import fetch_from_copy
+
+        copy = Path(agent.work_dir)
+        return await asyncio.to_thread(fetch_from_copy, repository, copy, base=base, tip=tip, ref=ref)
+
+    async def uncommitted_paths(self, agent: AgentAddress, *, without: str) -> tuple[str, ...]:
+        from swarm_tui.hosts.copies import uncommitted_paths
+
+        return await asyncio.to_thread(uncommitted_paths, Path(agent.work_dir), without)
+
+    async def uncommitted_patch(self, agent: AgentAddress, *, without: str, limit: int) -> bytes:
+        from swarm_tui.hosts.copies import uncommitted_patch
+
+        return await asyncio.to_thread(uncommitted_patch, Path(agent.work_dir), without, limit)
+
+    # Their terminals.
+
+    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
+        return await self.tmux.capture([agent.session for agent in agents], history=history)
+
+    async def protect_session(self, agent: AgentAddress) -> None:
+        await self.tmux.protect_session(agent.session)
+
+    async def forget_variables(self, agent: AgentAddress, names: Sequence[str]) -> None:
+        await self.tmux.forget_variables(names)
+
+    async def record_terminal(self, agent: AgentAddress, cast: Path) -> None:
+        from swarm_tui.adapters.recorder import record_pane
+
+        await record_pane(self.tmux, agent.session, cast)
+
+    async def close(self) -> None:
+        if self._changes is not None:
+            self._changes.close()
+        self._news.close()
+
+    def attacher(self, host: str = LOCAL_HOST, own: Mapping[str, str] | None = None) -> Attacher:
+        return Attacher(self, self.tmux, self._settings, self._repository, own)
+
+
+async def _both(first: Awaitable[_First], second: Awaitable[_Second]) -> tuple[_First, _Second]:
+    """Wait for both at once; when one fails the other has ended too, which `gather` alone does not ensure."""
+    answers = await asyncio.gather(first, second, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return cast(tuple[_First, _Second], tuple(answers))
+
+
+def _path(file: AgentFile) -> str:
+    return os.path.join(file.agent.state_dir if file.folder == "state" else file.agent.work_dir, file.path)
+
+
+def _open_regular(path: str) -> int | None:
+    try:
+        # An agent may put a pipe in the place of a file: opening it must not block.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        _raise_own_shortage(error)
+        return None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _read_slice(request: ReadRequest) -> FileSlice | None:
+    path = _path(request.file)
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    offset = request.offset if request.offset <= status.st_size else 0
+    if not request.limit or offset == status.st_size:
+        return FileSlice(status.st_size, offset)
+    descriptor = _open_regular(path)
+    if descriptor is None:
+        return None
+    try:
+        return FileSlice(status.st_size, offset, os.pread(descriptor, request.limit, offset))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _find_files(root: str, pattern: str) -> Iterator[FoundFile]:
+    paths = [""]
+    for part in pattern.split("/"):
+        paths = [os.path.join(path, name) for path in paths for name in _names(os.path.join(root, path), part)]
+    for path in paths:
+        try:
+            status = os.lstat(os.path.join(root, path))
+        except OSError:
+            continue
+        if stat.S_ISREG(status.st_mode):
+            yield FoundFile(path, status.st_size, status.st_mtime)
+
+
+def _searched_first(pattern: str) -> str:
+    """Return the part of a pattern up to its first folder of unknown names, which all count: `logs/*`."""
+    parts = pattern.split("/")
+    known = list(takewhile(lambda part: not _is_open(part), parts))
+    return "/".join(known if len(known) == len(parts) else [*known, "*"])
+
+
+def _is_open(part: str) -> bool:
+    return bool(set(part) & set("*?["))
+
+
+def _names(folder: str, part: str) -> list[str]:
+    if not _is_open(part):
+        return [part]
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in islice(entries, _ENTRIES_READ) if fnmatch.fnmatch(entry.name, part))
+    except OSError as error:
+        _raise_own_shortage(error)
+        return []
+
+
+def _raise_own_shortage(error: OSError) -> None:
+    """Raise ResourceShortage if no file can be opened now: a file that is there must not be taken for a missing one.
+
+    An agent can cause other errors for its own files, such as EIO or EAGAIN.
+    """
+    if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        raise_shortage(error)

@@ -1,0 +1,193 @@
+"""Keeps what a host has said of its agents' files and processes, so that questions are answered without asking it."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from swarm_tui.hosts.protocol import AgentAddress, AgentFile, FileSlice, FoundFile, ReadRequest
+
+# A file or a folder that nobody has asked for during this time is not followed any more.
+FORGOTTEN_AFTER: Final = 30.0
+# A host is told how far a file was used when so many bytes more were.
+_TOLD_AFTER: Final = 1 << 17
+_PATTERNS_KEPT: Final = 1_000
+
+Kind = Literal["size", "tail", "whole"]
+
+
+@dataclass(slots=True)
+class FollowedFile:
+    """One file, and the part of it that was said and not used yet."""
+
+    key: str
+    path: str
+    kind: Kind
+    agent: str
+    """The id of the agent whose file it is."""
+    start: int = 0
+    content: bytearray = field(default_factory=bytearray)
+    size: int = -1
+    """-1 while nothing is known of it, or there is no such file."""
+    told: int = 0
+    """How far the host knows that it was used."""
+    asked_at: float = 0.0
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.content)
+
+    def take(self, size: int, offset: int, content: bytes) -> None:
+        self.size = size
+        if self.kind == "tail" and offset == self.end and size >= 0:
+            self.content += content
+        else:
+            # It is gone, was written anew, or is always said whole.
+            self.start, self.told, self.content = offset, offset, bytearray(content)
+
+    def slice_for(self, request: ReadRequest) -> FileSlice | None:
+        if self.size < 0:
+            return None
+        if self.kind == "size":
+            return FileSlice(self.size)
+        offset = request.offset if request.offset <= self.end else self.start
+        if self.kind == "tail" and offset > self.start:
+            del self.content[: offset - self.start]
+            self.start = offset
+        return FileSlice(max(self.size, self.end), offset, bytes(self.content[: request.limit]))
+
+
+@dataclass(slots=True)
+class SearchedFolder:
+    """One agent's folder, and the files in it that fit the patterns."""
+
+    key: str
+    folder: str
+    patterns: tuple[str, ...]
+    files: list[FoundFile] = field(default_factory=list)
+    asked_at: float = 0.0
+
+
+class HostMirror:
+    """What one host has said. `requests` are what it has to be told so that it says what is wanted."""
+
+    def __init__(self) -> None:
+        self._files: dict[tuple[str, Kind], FollowedFile] = {}
+        self._folders: dict[tuple[str, tuple[str, ...]], SearchedFolder] = {}
+        self._by_key: dict[str, FollowedFile | SearchedFolder] = {}
+        self._last_key = 0
+        self._swept_at = 0.0
+        self._unsent: list[dict[str, Any]] = []
+        self.probe: dict[str, Any] | None = None
+        """The last answer on agents, terminals and processes."""
+        self.tell: Callable[[str], object] = lambda agent: None
+        """Is called with the id of an agent of which a host says something new."""
+
+    def files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
+        """Return the slices as far as they were said; what is asked for the first time will be followed."""
+        now = time.monotonic()
+        new: dict[str, Any] = {}
+        slices = [self._slice(request, now, new) for request in requests]
+        if new:
+            self._unsent.append({"op": "follow", "files": new})
+        self._tell_what_was_taken()
+        self._forget(now)
+        return slices
+
+    def found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
+        now, wanted = time.monotonic(), tuple(patterns)
+        new: dict[str, Any] = {}
+        answers = []
+        for agent in agents:
+            folder = self._folders.get((agent.state_dir, wanted))
+            if folder is None:
+                folder = SearchedFolder(self._new_key(), agent.state_dir, wanted)
+                self._folders[agent.state_dir, wanted] = self._by_key[folder.key] = folder
+                new[folder.key] = [folder.folder, wanted]
+            folder.asked_at = now
+            answers.append(folder.files)
+        if new:
+            self._unsent.append({"op": "search", "folders": new})
+        return answers
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return what the host is to be told now."""
+        unsent, self._unsent = self._unsent, []
+        return unsent
+
+    def begin_again(self) -> list[dict[str, Any]]:
+        """Return what a host has to be told after a new connection: everything, from where it broke off."""
+        self._unsent.clear()
+        files = {file.key: [file.path, file.end, file.kind] for file in self._files.values()}
+        folders = {folder.key: [folder.folder, folder.patterns] for folder in self._folders.values()}
+        for file in self._files.values():
+            file.told = file.end
+        return [{"op": "follow", "files": files}, {"op": "search", "folders": folders}]
+
+    def take(self, said: Mapping[str, Any]) -> None:
+        """Keep what the host said; ValueError, KeyError or TypeError when it makes no sense."""
+        match said["t"]:
+            case "news":
+                for key, (size, offset, content) in said["files"].items():
+                    file = self._by_key.get(key)
+                    if isinstance(file, FollowedFile):
+                        file.take(int(size), int(offset), base64.b64decode(content))
+                        self.tell(file.agent)
+            case "found":
+                for key, files in said["folders"].items():
+                    folder = self._by_key.get(key)
+                    if isinstance(folder, SearchedFolder):
+                        folder.files = list(parse_found(files))
+            case "probe":
+                self.probe = dict(said)
+
+    def _slice(self, request: ReadRequest, now: float, new: dict[str, Any]) -> FileSlice | None:
+        kind: Kind = "whole" if request.is_whole else "tail" if request.limit else "size"
+        path = path_of(request.file)
+        file = self._files.get((path, kind))
+        if file is None or (kind == "tail" and request.offset < file.start):
+            if file is None:
+                file = FollowedFile(self._new_key(), path, kind, request.file.agent.agent_id)
+                self._files[path, kind] = self._by_key[file.key] = file
+            file.start, file.told, file.content = request.offset, request.offset, bytearray()
+            new[file.key] = [path, request.offset, kind]
+        file.asked_at = now
+        return file.slice_for(request)
+
+    def _new_key(self) -> str:
+        self._last_key += 1
+        return str(self._last_key)
+
+    def _tell_what_was_taken(self) -> None:
+        taken = {}
+        for file in self._files.values():
+            if file.start - file.told > _TOLD_AFTER:
+                file.told = taken[file.key] = file.start
+        if taken:
+            self._unsent.append({"op": "taken", "files": taken})
+
+    def _forget(self, now: float) -> None:
+        if now < self._swept_at + FORGOTTEN_AFTER:
+            return
+        self._swept_at = now
+        limit = now - FORGOTTEN_AFTER
+        files = [place for place, file in self._files.items() if file.asked_at < limit]
+        folders = [place for place, folder in self._folders.items() if folder.asked_at < limit]
+        keys = [self._files.pop(place).key for place in files] + [self._folders.pop(place).key for place in folders]
+        for key in keys:
+            del self._by_key[key]
+        if keys:
+            self._unsent.append({"op": "forget", "keys": keys})
+
+
+def path_of(file: AgentFile) -> str:
+    folder = file.agent.state_dir if file.folder == "state" else file.agent.work_dir
+    return f"{folder}/{file.path}"
+
+
+def parse_found(files: Sequence[Sequence[Any]]) -> Iterator[FoundFile]:
+    for path, size, modified_at in files[:_PATTERNS_KEPT]:
+        yield FoundFile(str(path), int(size), float(modified_at))

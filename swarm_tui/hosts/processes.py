@@ -1,0 +1,98 @@
+"""Decides what mngr's agents are doing from the list of processes and their panes; reads nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from swarm_tui.adapters.tmux import Pane
+from swarm_tui.agents.types import kind_of
+from swarm_tui.hosts.protocol import AgentState
+
+PS_COMMAND: Final = ("ps", "-e", "-o", "pid=,ppid=,stat=,comm=")
+_SHELLS: Final = frozenset({"bash", "sh", "zsh", "fish", "dash", "ksh", "tcsh", "csh"})
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTable:
+    """The processes of one machine at one moment."""
+
+    command_of: Mapping[int, str]
+    children_of: Mapping[int, Sequence[int]]
+    in_front: frozenset[int]
+    """Those in the foreground of their terminal."""
+
+    def descendants(self, root: int) -> Iterator[int]:
+        """Return all processes below one, nearest first, each once: ps may read parents that form a ring."""
+        seen, queue = {root}, list(self.children_of.get(root, ()))
+        for process_id in queue:
+            if process_id not in seen:
+                seen.add(process_id)
+                queue.extend(self.children_of.get(process_id, ()))
+                yield process_id
+
+
+def parse_processes(output: str) -> ProcessTable:
+    """Return the table that PS_COMMAND printed, without zombies: tmux leaves some behind when an agent is stopped."""
+    command_of: dict[int, str] = {}
+    children_of: dict[int, list[int]] = {}
+    in_front = set()
+    for line in output.splitlines():
+        words = line.split(maxsplit=3)
+        # A sandboxed kernel lists a process that just ended as 0: everything would hang below it.
+        if len(words) < 4 or not words[0].isdigit() or not words[1].isdigit() or words[0] == "0":
+            continue
+        if words[2].startswith("Z"):
+            continue
+        process_id, parent = int(words[0]), int(words[1])
+        # mngr compares the first word of what ps calls a process.
+        command_of[process_id] = words[3].split()[0]
+        children_of.setdefault(parent, []).append(process_id)
+        if "+" in words[2]:
+            in_front.add(process_id)
+    return ProcessTable(command_of, children_of, frozenset(in_front))
+
+
+def expected_process(agent_type: str, command: str, parent_types: Mapping[str, str]) -> str:
+    """Return the name that the agent's process must have: its type's, or the command's first word."""
+    of_kind = kind_of(agent_type, parent_types.get(agent_type, "")).process
+    if of_kind:
+        return of_kind
+    words = command.lstrip("( ").split()
+    return words[0].rpartition("/")[2] if words else ""
+
+
+def decide_state(
+    pane: Pane | None, processes: ProcessTable, expected: str, *, is_active: bool
+) -> tuple[AgentState, int | None]:
+    """Return the state that mngr would name, and the id of the agent's process while it is RUNNING or WAITING."""
+    if pane is None:
+        return "STOPPED", None
+    if pane.is_dead:
+        return "DONE", None
+    if pane.process_id not in processes.command_of:
+        # It ended between the two calls, and its session with it.
+        return "STOPPED", None
+    below = list(processes.descendants(pane.process_id))
+    process_id = next((one for one in (pane.process_id, *below) if processes.command_of.get(one) == expected), None)
+    is_below_pane = process_id is not None and process_id != pane.process_id
+    if is_below_pane or pane.command == expected:
+        return ("RUNNING" if is_active else "WAITING"), process_id
+    if pane.command in _SHELLS:
+        return "DONE", None
+    has_other_program = any(processes.command_of[one] not in _SHELLS for one in below)
+    if not has_other_program and processes.command_of[pane.process_id] in _SHELLS:
+        return "DONE", None
+    return "REPLACED", None
+
+
+def is_at_prompt(pane: Pane | None, processes: ProcessTable) -> bool:
+    """Return whether the pane's own shell is in the foreground, as it is when the agent's program has ended.
+
+    The state does not show it: for mngr an agent that was started as `bash script` lives as long as its pane's shell,
+    which is a bash too.
+    """
+    if pane is None or pane.process_id not in processes.in_front:
+        return False
+    return processes.command_of[pane.process_id].lstrip("-") in _SHELLS

@@ -1,0 +1,165 @@
+"""Runs tests of a commit on a host, in a scratch copy of the repository there, once.
+
+Python 3.6 and newer, the standard library only: `python3 -c` runs this text on the host. It reads one JSON object from
+its standard input and writes one to its standard output:
+
+  {"copy", "seed", "commit", "setup", "checkout", "python", "program", "words", "folder", "variables", "passed",
+   "seconds", "own"}
+  {"problem"} or {"code", "secret", "received", "output"}
+"""
+
+import base64
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import Any
+
+OUTPUT_LIMIT = 1 << 20
+GIT_SECONDS = 600.0
+SET_UP_SECONDS = 1800.0
+
+
+class Problem(Exception):
+    """The tests cannot be run."""
+
+
+def call(words: Any, seconds: float, folder: Any = None, environment: Any = None, inherited: Any = ()) -> Any:
+    """Run a program in a new session and kill the session afterwards. Return the exit code and the output."""
+    output = bytearray()
+    try:
+        process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=inherited,
+        )
+    except OSError as error:
+        raise Problem(f"{words[0]} cannot be started: {error.strerror}") from error
+
+    pipe: Any = process.stdout
+
+    def read() -> None:
+        for block in iter(lambda: os.read(pipe.fileno(), 65536), b""):
+            output.extend(block)
+            # Errors are at the end of the output.
+            del output[:-OUTPUT_LIMIT]
+
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    try:
+        code = process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise Problem(f"{os.path.basename(words[0])} did not end within {seconds:g} s") from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        reading.join(1.0)
+    return code, bytes(output)
+
+
+def git(wanted: Any, *words: Any) -> None:
+    named = ("git", "-C", wanted["copy"], "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+    code, output = call(named + words, GIT_SECONDS)
+    if code:
+        raise Problem(f"git {words[0]} failed: {last_line(output)}")
+
+
+def last_line(output: bytes) -> str:
+    lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "it printed nothing"
+
+
+def check_out(wanted: Any) -> None:
+    """Check out the commit in the copy. Create the copy if it is missing."""
+    copy, mark = wanted["copy"], wanted["copy"] + ".ready"
+    if not os.path.exists(mark):
+        call(["rm", "-rf", copy], GIT_SECONDS)
+        words = ["git", "clone", "--quiet", "--shared", "--no-checkout", wanted["seed"], copy]
+        code, output = call(words, GIT_SECONDS)
+        if code:
+            raise Problem("git clone failed: " + last_line(output))
+    git(wanted, "checkout", "--quiet", "--force", "--detach", wanted["commit"])
+    if not wanted["setup"]:
+        git(wanted, "clean", "-ffdxq")
+    elif not os.path.exists(mark):
+        environment = dict(os.environ, **wanted["passed"])
+        environment["SWARM_CHECKOUT"] = wanted["checkout"]
+        code, output = call(["/bin/sh", "-c", wanted["setup"]], SET_UP_SECONDS, copy, environment)
+        if code:
+            raise Problem(f"the set-up command failed with code {code}: {last_line(output)}")
+    open(mark, "w").close()
+
+
+def run(wanted: Any) -> Any:
+    check_out(wanted)
+    for folder in wanted["own"]:
+        if not os.path.isdir(folder):
+            os.makedirs(folder, 0o700)
+    ours, theirs = socket.socketpair()
+    secret, received = secrets.token_hex(16), bytearray()
+    ours.sendall(secret.encode() + b"\n")
+    scratch = tempfile.mkdtemp(prefix="swarm-tests-")
+    try:
+        fill = {"{scratch}": scratch, "{descriptor}": str(theirs.fileno())}
+        variables = {name: filled(value, fill) for name, value in wanted["variables"].items()}
+        dropped = [name for name in os.environ if name.startswith("PYTEST_") or name in ("TMUX", "TMUX_PANE")]
+        environment = {name: value for name, value in os.environ.items() if name not in dropped}
+        environment.update(wanted["passed"])
+        environment.update(variables)
+        words = [wanted["python"], wanted["program"]] + [filled(word, fill) for word in wanted["words"]]
+
+        def receive() -> None:
+            while len(received) < 64000000:
+                block = ours.recv(65536)
+                if not block:
+                    return
+                received.extend(block)
+
+        receiving = threading.Thread(target=receive, daemon=True)
+        receiving.start()
+        folder = os.path.join(wanted["copy"], wanted["folder"])
+        code, output = call(words, wanted["seconds"], folder, environment, (theirs.fileno(),))
+        theirs.close()
+        receiving.join(2.0)
+    finally:
+        # A process that outlives its test may still write there.
+        shutil.rmtree(scratch, ignore_errors=True)
+    return {
+        "code": code,
+        "secret": secret,
+        "received": base64.b64encode(bytes(received)).decode(),
+        "output": output.decode("utf-8", "replace"),
+    }
+
+
+def filled(text: str, values: Any) -> str:
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return text
+
+
+def main() -> None:
+    try:
+        answer = run(json.loads(sys.stdin.read()))
+    except Problem as problem:
+        answer = {"problem": str(problem)}
+    except OSError as problem:
+        answer = {"problem": f"{problem.filename or 'the host'}: {problem.strerror}"}
+    sys.stdout.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Ranks the fixes: by their effect on the tests, then by the number of agents, then by size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from swarm_tui.integrator.duplicates import DistinctFix
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.report import without_marks
+
+NOT_MEASURED: Final = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The effect of one fix on the tests: measured, or as reported by its agents with the reason why."""
+
+    turned_green: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    why_not_measured: str = ""
+    flaky: tuple[str, ...] = ()
+    """Fixed tests that were flaky without the fix."""
+    builds_on: str = ""
+    """The title of its agent's earlier fix that was measured together with it; "" if there is none."""
+
+    @property
+    def is_measured(self) -> bool:
+        return not self.why_not_measured
+
+    @property
+    def net(self) -> int:
+        return len(self.turned_green) - len(self.broken)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFix:
+    """A fix, its rank and the reason for the rank."""
+
+    rank: int
+    fix: DistinctFix
+    effect: Effect
+    why: str
+
+
+def reported_effect(fix: DistinctFix, why_not_measured: str) -> Effect:
+    """Return the effect that the agents reported for a fix that was not measured."""
+    green = tuple(dict.fromkeys(commit.source.test for commit in fix.commits if commit.source.is_passing_after))
+    return Effect(turned_green=green, why_not_measured=why_not_measured or NOT_MEASURED)
+
+
+def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> list[RankedFix]:
+    """Return the fixes, best first; `effects` are indexed by the chosen commit of a fix."""
+
+    def sort_key(fix: DistinctFix) -> tuple[int, bool, int, int, str, str]:
+        effect = effects[fix.chosen.commit]
+        # A measured effect ranks above the same effect that was only reported.
+        return (
+            -effect.net,
+            not effect.is_measured,
+            -len(fix.agents),
+            fix.chosen.lines,
+            fix.chosen.subject,
+            fix.chosen.source.branch,
+        )
+
+    return [
+        RankedFix(rank, fix, effects[fix.chosen.commit], reason_for_rank(fix, effects[fix.chosen.commit]))
+        for rank, fix in enumerate(sorted(fixes, key=sort_key), 1)
+    ]
+
+
+def reason_for_rank(fix: DistinctFix, effect: Effect) -> str:
+    """Return the reason for a rank as one line."""
+    parts = [f"turns {counted(len(effect.turned_green), 'test')} green"]
+    if not effect.is_measured:
+        why = "" if effect.why_not_measured == NOT_MEASURED else f": {effect.why_not_measured}"
+        parts = [f"{NOT_MEASURED}{why}", f"{counted(len(effect.turned_green), 'test')} green as its agents report"]
+    if effect.broken:
+        parts.append(f"breaks {len(effect.broken)}")
+    if effect.flaky:
+        parts.append("that was flaky" if len(effect.flaky) == 1 else f"{len(effect.flaky)} of them were flaky")
+    if effect.builds_on:
+        parts.append(f"builds on {without_marks(effect.builds_on)!r}")
+    if len(fix.agents) > 1:
+        parts.append(f"{len(fix.agents)} agents submitted it ({fix.why_same})")
+    parts.append(counted(fix.chosen.lines, "line"))
+    return ", ".join(parts)

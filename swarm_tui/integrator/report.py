@@ -1,0 +1,170 @@
+"""Composes the integrator's report: the fixes on the branch with order and reasons, and the work that was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from swarm_tui.integrator.branches import AgentCommit
+from swarm_tui.integrator.build import BranchFixes, FixOnBranch, RejectedCommit
+from swarm_tui.integrator.inputs import IntegratorInputs
+from swarm_tui.integrator.ranking import NOT_MEASURED
+from swarm_tui.integrator.tip import TipRun
+from swarm_tui.model.formatting import counted, named
+from swarm_tui.model.report import Escalation, EscalationKind, IntegratorReport, LeftOut, Normalization
+from swarm_tui.model.results import Result
+from swarm_tui.model.text import plain
+
+TESTS_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrationResult:
+    """An integrated branch, the disposition of each agent's commit, and the test results at its tip."""
+
+    base: str
+    start: str
+    """The commit with all test and doc fixes; the base if there are none."""
+    tip: str
+    squashed: tuple[AgentCommit, ...]
+    rejected: tuple[RejectedCommit, ...]
+    fixes: BranchFixes
+    refused: Mapping[str, str]
+    """Unreadable branches, with the reasons."""
+    final: TipRun | None
+    """None if measuring is disabled."""
+    markers: tuple[str, ...] = ()
+    """Files with conflict markers."""
+    by_integrator: Mapping[str, str] = field(default_factory=dict)
+    """Changes that an integrating agent added, by commit."""
+
+    @property
+    def problems(self) -> list[str]:
+        """Return the problems of the branch as sentences."""
+        markers = [f"conflict markers on the integrated branch: {named(self.markers)}"] if self.markers else []
+        return markers + (self.final.problems if self.final is not None else [])
+
+
+def compose_outcome(inputs: IntegratorInputs, result: IntegrationResult) -> IntegratorReport:
+    """Return the report in the common format of all integrators, including the reasons for the ranking."""
+    picked = sorted(result.fixes.picked, key=lambda entry: entry.ranked.rank)
+    left_out = [LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken]
+    left_out += [LeftOut(branch=branch, reason=reason) for branch, reason in result.refused.items()]
+    left_out += [
+        LeftOut(branch=entry.commit.source.branch, commit=entry.commit.commit, reason=entry.reason)
+        for entry in result.rejected
+    ]
+    left_out += [
+        LeftOut(branch=branch, commit=entry.fix.chosen.commit, reason=f"{entry.fix.chosen.subject!r} {reason}")
+        for entry, reason in result.fixes.left_out
+        for branch in entry.fix.branches
+    ]
+    extra: dict[str, Any] = {
+        "ranking": [_ranking_entry(rank, entry) for rank, entry in enumerate(picked, 1)],
+        "final_run": _final_entry(result.final),
+        "problems": result.problems,
+        "by_integrator": dict(result.by_integrator),
+        "squashed_commits": [{"branch": commit.source.branch, "commit": commit.commit} for commit in result.squashed],
+    }
+    return IntegratorReport(
+        squashed_branches=tuple(dict.fromkeys(commit.source.branch for commit in result.squashed)),
+        squashed_commit_hash=result.start if result.start != result.base else None,
+        impl_priority=tuple(dict.fromkeys(branch for entry in picked for branch in entry.fix.branches)),
+        impl_commit_hashes=_commits_by_branch(picked),
+        failed=tuple(left_out),
+        normalizations=tuple(_normalizations(result, picked)),
+        escalations=tuple(_escalations(result)),
+        **extra,
+    )
+
+
+def _commits_by_branch(picked: list[FixOnBranch]) -> dict[str, str]:
+    """Map the branches of each fix to its commit. For several fixes of one agent, the highest rank counts."""
+    found: dict[str, str] = {}
+    for entry in picked:
+        for branch in entry.fix.branches:
+            found.setdefault(branch, entry.commit)
+    return found
+
+
+def _ranking_entry(rank: int, entry: FixOnBranch) -> dict[str, Any]:
+    effect = entry.ranked.effect
+    return {
+        "rank": rank,
+        "commit": entry.commit,
+        "title": entry.fix.chosen.subject,
+        "branches": list(entry.fix.branches),
+        "agents": list(entry.fix.agents),
+        "tests": list(entry.fix.tests),
+        "turned_green": list(effect.turned_green),
+        "broken": list(effect.broken),
+        "is_measured": effect.is_measured,
+        "why_not": "" if effect.why_not_measured == NOT_MEASURED else effect.why_not_measured,
+        "why": entry.ranked.why,
+    }
+
+
+def _final_entry(final: TipRun | None) -> dict[str, Any] | None:
+    if final is None:
+        return None
+    failed = [test for test, result in final.outcomes.items() if result == "failed"]
+    passed = sum(result == "passed" for result in final.outcomes.values())
+    return {
+        "passed": passed,
+        "failed": failed,
+        "complaint": final.complaint,
+        "regressed": list(final.regressed),
+        "flaky": list(final.flaky),
+        "failed_before": list(final.failed_before),
+        "not_run": list(final.not_run),
+        "doubts": list(final.doubts),
+    }
+
+
+def _normalizations(result: IntegrationResult, picked: list[FixOnBranch]) -> list[Normalization]:
+    notes = []
+    commits = [*result.squashed, *(commit for entry in picked for commit in entry.fix.commits)]
+    for commit in commits:
+        if commit.classification.note:
+            summary = f"commit {commit.commit[:8]} of {commit.source.agent} {commit.classification.note}"
+            notes.append(Normalization(summary_markdown=summary))
+    for entry in picked:
+        if len(entry.fix.agents) > 1:
+            names = ", ".join(entry.fix.agents)
+            summary = (
+                f"{len(entry.fix.agents)} agents share {entry.fix.why_same} ({names}): folded into {entry.commit[:8]}"
+            )
+            notes.append(Normalization(summary_markdown=summary))
+    return notes
+
+
+def passed_before(inputs: IntegratorInputs, branches: Collection[str], left_out: Collection[str]) -> dict[str, str]:
+    """Return the tests that passed for their agents, each with the commit that it passed on.
+
+    Tests of an agent whose work is partly left out are excluded, because they may fail on the integrated branch.
+    """
+    whole = set(branches) - set(left_out)
+    passed = {test.test: inputs.base for test in inputs.tests if test.result == Result.CLEAN.value}
+    passed |= {
+        source.test: source.tip for source in inputs.branches if source.branch in whole and source.is_passing_after
+    }
+    return passed
+
+
+def _escalations(result: IntegrationResult) -> list[Escalation]:
+    final = result.final
+    if final is None or not final.regressed:
+        return []
+    culprits = {test: entry.fix.chosen.subject for entry in result.fixes.picked for test in entry.ranked.effect.broken}
+    lines = []
+    for test in final.regressed[:TESTS_NAMED]:
+        by = f", broken by {culprits[test]!r}" if test in culprits else ""
+        missing = "" if test in final.outcomes else ", which pytest did not find"
+        lines.append(f"* {plain(test, 300)}{by}{missing}")
+    detail = "\n".join(lines)
+    if final.complaint:
+        detail += f"\n\npytest: {final.complaint}"
+    count = counted(len(final.regressed), "test")
+    title = f"{count} that passed before integration {'fails' if len(final.regressed) == 1 else 'fail'} after it"
+    return [Escalation(kind=EscalationKind.BLOCKER, title=title, detail_markdown=detail)]

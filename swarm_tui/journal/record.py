@@ -1,0 +1,179 @@
+"""Parts of the state of a sweep: the record of a test, the integration and the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from swarm_tui.model.api_errors import ApiError
+from swarm_tui.model.edits import FileEdit
+from swarm_tui.model.failures import FailureDetail
+from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.money import NOTHING_SPENT, ModelTokens, Spending, spending_of_agent
+from swarm_tui.model.questions import OpenQuestion
+from swarm_tui.model.report import NOT_PULLED, PulledWork
+from swarm_tui.model.results import FINISHED_STATES, HINDERED, Baseline, Result, State, mark_of
+from swarm_tui.model.revision import Revision
+
+
+class Try(NamedTuple):
+    """One pytest run of a test by its agent."""
+
+    number: int
+    passed: bool | None
+    """None while it runs."""
+    seconds: float
+    at: float
+    failure: str = ""
+    outcome: str = ""
+    """The outcome in pytest: passed, failed, skipped, xfailed or xpassed; empty in older journals and while it runs."""
+    reruns: int = 0
+    """The number of earlier runs by a rerun plugin of the project."""
+    detail: FailureDetail | None = None
+
+    @property
+    def word(self) -> str:
+        """The displayed word: runs, passed, skipped or failed."""
+        if self.passed is None:
+            return "runs"
+        return "passed" if self.passed else "skipped" if self.outcome == "skipped" else "failed"
+
+
+class TestRecord(NamedTuple):
+    """The state of one test and its agent. Each change creates a new record, so that caches can compare by identity.
+
+    It is a NamedTuple for speed: a sweep of 10,000 tests creates 200,000 records, and a frozen dataclass takes four
+    times as long.
+    """
+
+    test: str
+    agent: str = ""
+    branch: str = ""
+    file: str = ""
+    line: int = 0
+    block: str = ""
+    group: str = ""
+    """Only one test of a group has a running agent at any time."""
+    baseline: Baseline = Baseline.UNKNOWN
+    number: int = 0
+    """The number of its agent, unique among the live agents."""
+    state: State = State.QUEUED
+    result: Result | None = None
+    reason: str = ""
+    source: str = "queue"
+    """The source of the state: queue, engine, process, live tries, archive, person, mngr list."""
+    since: float = 0.0
+    launched_at: float | None = None
+    ended_at: float | None = None
+    attempt: int = 0
+    agent_id: str = ""
+    host: str = ""
+    work_dir: str = ""
+    state_dir: str = ""
+    own_folder: str = ""
+    tries: tuple[Try, ...] = ()
+    harvest: PulledWork = NOT_PULLED
+    foreign_imports: tuple[str, ...] = ()
+    question: str = ""
+    options: tuple[str, ...] = ()
+    condition: str = ""
+    last_line: str = ""
+    dollars: float | None = None
+    tokens: int | None = None
+    stale_since: float | None = None
+    is_held: bool = False
+    last_line_at: float = 0.0
+    """When the agent last wrote output."""
+    spent_before: Spending = NOTHING_SPENT
+    """The usage of the agents of earlier launches."""
+    over_budget_at: float | None = None
+    """When the agent was asked to submit because it reached the limit for one agent."""
+    edits: tuple[FileEdit, ...] = ()
+    """The lines that the agent has changed, as of the last check."""
+    held_for: str = ""
+    """The cause of the alert that holds the test, until the user releases it."""
+    traits: tuple[str, ...] = ()
+    """Properties that tests can have in common: `fixture db`, `marker slow`, `parameter size=3`."""
+    trouble: ApiError | None = None
+    """The API error of the agent, if any."""
+    trouble_at: float = 0.0
+    """When the agent last had an API error."""
+    needs_terminal: bool = False
+    """Whether its question can be answered only in its terminal."""
+    asks: tuple[OpenQuestion, ...] = ()
+    """The open questions from its hook, oldest first."""
+    asked_until: float = 0.0
+    """The time of its newest question so far."""
+    commits: int = 0
+    tokens_at_progress: int = 0
+    """The tokens it had used at its last try or commit."""
+    stuck: str = ""
+    """Why the agent is stuck; empty if it is not."""
+    revision: Revision | None = None
+    """The fix that the user sent back for this agent to revise."""
+    is_nudged: bool = False
+    """Whether a message told the agent that it is stuck."""
+    models: tuple[ModelTokens, ...] = ()
+    """The agent's tokens by model, if reported."""
+
+    @property
+    def mark(self) -> str:
+        """The name of the mark that this test is shown with and counted under."""
+        return HINDERED if self.is_hindered else mark_of(self.state, self.result)
+
+    @property
+    def is_hindered(self) -> bool:
+        """Whether the agent is running and has an API error."""
+        return self.trouble is not None and self.state is State.RUNNING
+
+    @property
+    def spending(self) -> Spending:
+        """The usage of all agents of this test."""
+        return self.spent_before.plus(spending_of_agent(self.dollars, self.tokens, self.models))
+
+    @property
+    def own_places(self) -> dict[str, str]:
+        """The agent's own paths and branch, by the names that replace them in rules and groups of questions."""
+        return {"COPY": self.work_dir, "OWN": self.own_folder, "BRANCH": self.branch}
+
+    @property
+    def state_dir_here(self) -> str:
+        """mngr's state folder of the agent if the agent runs on this machine, otherwise ""."""
+        return self.state_dir if self.host in ("", LOCAL_HOST) else ""
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state in FINISHED_STATES
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """The state of the integration."""
+
+    state: str = "none"
+    """none, integrating, done, failed"""
+    branch: str | None = None
+    tip: str = ""
+    fixes: int = 0
+    left_out: int = 0
+    detail: str = ""
+    at: float | None = None
+    started_at: float | None = None
+    last_line: str = ""
+    """The last line of the running integrator."""
+    by: str = ""
+    """Who created the branch: builtin or agent."""
+    refused: str = ""
+    """Why the branch of the integrating agent is not used."""
+    problems: tuple[str, ...] = ()
+    """Problems of the branch."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of the log."""
+
+    at: float
+    level: str
+    text: str
+    test: str = ""

@@ -1,0 +1,1 @@
+"""API errors, the throttle, and stuck agents."""

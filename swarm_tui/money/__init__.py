@@ -1,0 +1,1 @@
+"""Cost: budget, estimate and forecast."""

@@ -1,0 +1,37 @@
+"""Events that follow from the budget and the spending: warnings, the budget is spent, agents over budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.budget import WARNED_AT, budget_text
+from swarm_tui.model.events import BudgetBlind, BudgetSpent, OverBudget
+from swarm_tui.model.results import Result
+
+_NOISE: Final = 1e-6
+"""Tolerance for rounding errors of floating-point sums."""
+
+
+def cost_text(state: SweepState, *, is_imputed: bool) -> str:
+    """Return the cost and budget of a sweep: `$3.42/20 imputed`; empty if both are unknown."""
+    text = budget_text(state.spending, state.budget, has_results=any(state.counts[result] for result in Result))
+    return f"{text} imputed" if text and is_imputed else text
+
+
+def due_budget_events(state: SweepState, working: Iterable[str]) -> Iterator[BudgetSpent | BudgetBlind | OverBudget]:
+    """Yield the events that are due. `working` are the tests whose agents can submit."""
+    budget, spent = state.budget, state.spending
+    if (budget.total or budget.each) and spent.unpriced and not budget.is_blind:
+        yield BudgetBlind(tokens=spent.tokens)
+    if budget.total:
+        percent = 100 * (spent.dollars + _NOISE) / budget.total
+        if percent >= 100 > budget.percent:
+            yield BudgetSpent(percent=100, dollars=spent.dollars, budget=budget.total)
+        elif percent >= WARNED_AT > budget.percent:
+            yield BudgetSpent(percent=80, dollars=spent.dollars, budget=budget.total)
+    for test in working if budget.each else ():
+        record = state.records.get(test)
+        if record is not None and record.over_budget_at is None and budget.exceeds(record.dollars):
+            yield OverBudget(test=test, dollars=record.dollars or 0.0, budget=budget.each)

@@ -1,0 +1,1 @@
+"""Questions of agents: groups, the inbox, and deferred items."""

@@ -1,0 +1,384 @@
+"""Applies a plan: creates the commits in a separate object directory, then sets one branch by compare-and-swap.
+
+The checkout, the index and all other refs are unchanged. No hook runs, and nothing is pushed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from swarm_tui.adapters.git import Identity, Repository, branch_ref
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.append import append_line
+from swarm_tui.model.commit_messages import fix_message, trailer_of, with_paragraph
+from swarm_tui.model.commits import Commit
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.review.build import (
+    hunk_lines,
+    hunks_left_out,
+    leaving_message,
+    leaving_subject,
+    message_without,
+    message_without_hunks,
+    rebuilt_trees,
+    subject_without,
+)
+from swarm_tui.review.changes import Fix, Preview
+from swarm_tui.review.review import Review
+from swarm_tui.review.shapes import conflict_summary
+from swarm_tui.review.verdicts import APPLIED_FILE, VerdictLine
+
+Tell = Callable[[int], object]
+"""Called after each commit with the number of commits so far."""
+
+_SHORT: Final = 12
+
+
+def _ignore_count(count: int) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyPlan:
+    """The result of applying a plan, for the user to confirm before anything is created."""
+
+    branch: str
+    replaces: str | None
+    """The current commit of the branch, or None if the branch is new."""
+    is_drop: bool
+    """Create a clean branch without the reverted fixes instead of adding revert commits."""
+    preview: Preview
+    subjects: tuple[str, ...]
+    """The subjects of the commits to create, oldest first, sanitized for display."""
+    author: Identity
+    is_signed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedPlan:
+    """The result of an applied plan."""
+
+    branch: str
+    commit: str
+    commits: int
+    """The number of new commits."""
+
+
+def reviewed_branch(review: Review, sweep: str = "") -> str:
+    """Return the default name of the branch that a plan is applied to."""
+    return f"swarm/{sweep or review.branch.tip[:_SHORT]}/reviewed"
+
+
+def applied_branch(review: Review, preview: Preview, sweep: str = "") -> str:
+    """Return the branch that already has the tree of a plan, or ""."""
+    branch = reviewed_branch(review, sweep)
+    tip = review.repository.ref(branch_ref(branch)) if preview.changes_something and preview.tree is not None else None
+    return branch if tip is not None and review.repository.tree_of(tip) == preview.tree else ""
+
+
+def plan_apply(
+    review: Review, branch: str, *, reverted: Collection[str] | None = None, is_drop: bool = False
+) -> ApplyPlan:
+    """Return the result of applying a plan, without creating anything. Raise an error if it cannot be applied."""
+    preview = review.preview() if reverted is None else review.preview_of(reverted)
+    if not preview.changes_something:
+        raise UsageError("nothing is reverted, so there is nothing to apply", f"use {plain(review.tip_name)} unchanged")
+    if not preview.is_clean:
+        raise SwarmError(
+            conflict_summary(review.branch, preview, review.known_parts),
+            "revert those too, keep this fix, or resolve the conflict by hand",
+        )
+    if review.is_rewritten():
+        raise SwarmError(
+            f"{plain(review.tip_name)} was rewritten since this review was opened",
+            "open the review again; verdicts on unchanged fixes are kept",
+        )
+    replaces = _commit_to_replace(review, branch)
+    rest = review.previewer.rest_of(preview)
+    if is_drop and rest.changes_something:
+        new_commits = tuple(commit for commit, _ in _check_drop(review, rest))
+        shorter = subject_without(review.load_parts(), rest.left_out) if rest.left_out else ""
+        subjects = tuple(
+            shorter if _loses_parts(review, rest, commit) else plain(commit.subject) for commit in new_commits
+        )
+    else:
+        _check_reverts(review, rest)
+        subjects = tuple(
+            _revert_subject(commit, _part_reverted(review, rest, commit)) for commit in _changing_reverts(review, rest)
+        )
+        subjects += (leaving_subject(review, rest),) if rest.left_out else ()
+    subjects += tuple(plain(step.fix.commit.subject) for step in review.previewer.taken_steps(preview))
+    return ApplyPlan(
+        branch=branch,
+        replaces=replaces,
+        is_drop=is_drop,
+        preview=preview,
+        subjects=subjects,
+        author=review.repository.identity(),
+        is_signed=review.repository.signs_commits(),
+    )
+
+
+def apply_plan(review: Review, proposal: ApplyPlan, *, sweep: str = "", tell: Tell = _ignore_count) -> AppliedPlan:
+    """Create the commits and set the branch. Raise RefMoved if the branch differs from the proposal."""
+    if review.is_rewritten():
+        raise SwarmError(f"{plain(review.tip_name)} was rewritten during this review", "open the review again")
+    with review.space.retained():
+        if proposal.is_drop:
+            commit, count = build_clean_branch(review, proposal.preview, is_signed=proposal.is_signed, tell=tell)
+        else:
+            rest = replace(proposal, preview=review.previewer.rest_of(proposal.preview))
+            commit, count = _build_reverts(review, rest, sweep, tell)
+            commit, count = _take_in(review, proposal.preview, commit, count, proposal.is_signed, tell)
+        review.space.copy_to_repository(commit, known=[review.branch.tip])
+    entry = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
+    # The branch may have been checked out while its commits were created.
+    _refuse_checked_out(review, proposal.branch)
+    reason = f"{_reflog_prefix(review)}{review.closing_line()}"
+    name = branch_ref(proposal.branch)
+    review.repository.update_ref(name, commit, old=proposal.replaces, reason=reason, is_logged=True)
+    append_line(review.store.folder.root / APPLIED_FILE, json.dumps(entry))
+    return AppliedPlan(proposal.branch, commit, count)
+
+
+def _commit_to_replace(review: Review, branch: str) -> str | None:
+    """Return the commit of the branch, or None if it is new. Raise UsageError if this review did not create the branch.
+
+    A user's branch is never moved, even if no commit would be lost, because its name has a meaning, like `release`.
+    """
+    repository = review.repository
+    if repository.is_symbolic(branch_ref(branch)):
+        raise UsageError(f"{branch} is an alias of another branch", "choose a new name: --apply BRANCH")
+    now = repository.ref(branch_ref(branch))
+    if now is None:
+        return None
+    _refuse_checked_out(review, branch)
+    if _is_result_of(review, branch, now):
+        return now
+    raise UsageError(
+        f"the branch {branch} already exists at {now[:_SHORT]}, which this review did not create",
+        "choose another name: --apply BRANCH",
+    )
+
+
+def _refuse_checked_out(review: Review, branch: str) -> None:
+    folder = review.repository.checked_out_branches().get(branch)
+    if folder is not None:
+        raise UsageError(f"the branch {branch} is checked out in {folder}", "choose another name: --apply BRANCH")
+
+
+def _is_result_of(review: Review, branch: str, tip: str) -> bool:
+    """Return whether applying this review created a branch and last set it to this tip, according to its reflog.
+
+    The list of applied plans is not used, because agents on this machine can write to that file.
+    """
+    log = review.repository.reflog(branch_ref(branch))
+    ours = _reflog_prefix(review)
+    return bool(log) and log[0][0] == tip and all(reason.startswith(ours) for _, reason in (log[0], log[-1]))
+
+
+def _reflog_prefix(review: Review) -> str:
+    return f"swarm-tui: apply {plain(review.tip_name, 200)}: "
+
+
+# Revert commits
+
+
+def _changing_reverts(review: Review, preview: Preview) -> list[Commit]:
+    return [commit for commit in review.previewer.reverts(preview.chosen) if commit.id not in preview.unchanging]
+
+
+def _build_reverts(review: Review, proposal: ApplyPlan, sweep: str, tell: Tell) -> tuple[str, int]:
+    parent, count = review.branch.tip, 0
+    for commit, step in review.previewer.steps(proposal.preview.chosen):
+        if step.tree == step.ours:
+            continue
+        fix = review.branch.find(commit.id)
+        line = review.verdict_line(fix) if fix else None
+        message = revert_message(
+            commit,
+            fix,
+            line,
+            by=review.by,
+            sweep=sweep,
+            total=len(review.fixes),
+            is_resolved=step.is_resolved,
+            part=_part_reverted(review, proposal.preview, commit),
+            hunks=hunk_lines(review, hunks_left_out(review, proposal.preview, commit)[0]),
+        )
+        parent = review.space.commit(step.tree, [parent], message, is_signed=proposal.is_signed)
+        count += 1
+        tell(count)
+    if proposal.preview.left_out:
+        assert proposal.preview.tree is not None, "the plan builds"
+        message = leaving_message(review, proposal.preview)
+        parent = review.space.commit(proposal.preview.tree, [parent], message, is_signed=proposal.is_signed)
+        count += 1
+        tell(count)
+    return parent, count
+
+
+def _check_reverts(review: Review, preview: Preview) -> None:
+    """Raise UsageError for reverts that only apply if the left-out test changes were never on the branch."""
+    steps = review.previewer.steps(preview.chosen) if preview.left_out else []
+    blocked = next((commit for commit, step in steps if step.is_conflict), None)
+    if blocked is not None:
+        raise SwarmError(
+            f"{plain(blocked.subject, 60)!r} cannot be reverted on top of the branch", "apply it as a clean branch"
+        )
+
+
+def _revert_subject(commit: Commit, part: str = "") -> str:
+    return f'Revert {part}"{plain(commit.subject, 200)}"'
+
+
+def _part_reverted(review: Review, preview: Preview, commit: Commit) -> str:
+    """Return the reverted share of a commit: "2 of 5 hunks of ", or "" for all of it."""
+    hunks, total = hunks_left_out(review, preview, commit)
+    return f"{len(hunks)} of {counted(total, 'hunk')} of " if hunks else ""
+
+
+def revert_message(
+    commit: Commit,
+    fix: Fix | None,
+    line: VerdictLine | None,
+    *,
+    by: str,
+    sweep: str,
+    total: int,
+    is_resolved: bool,
+    part: str = "",
+    hunks: str = "",
+) -> bytes:
+    """Return the message of a revert: the fix or its hunks, the reason, and the reviewer."""
+    rank = f"Fix {fix.rank} of {total}" if fix else "A commit"
+    where = f" of sweep {plain(sweep, 100)}" if sweep else ""
+    when = time.strftime(" on %Y-%m-%d", time.gmtime(line.at)) if line and line.at else ""
+    paragraphs = [
+        _revert_subject(commit, part),
+        f"This reverts {part}commit {commit.id}" + (f":\n\n{hunks}" if hunks else "."),
+        f"{rank}{where}, reverted by {plain(line.by if line else by, 100) or 'a reviewer'}{when}.",
+    ]
+    if fix and fix.agents:
+        paragraphs.append(f"Created by {', '.join(fix.agents[:5])}{' and others' if len(fix.agents) > 5 else ''}.")
+    if line and line.why.strip():
+        paragraphs.append(f"Why: {plain_lines(line.why).strip()[:2_000]}")
+    if is_resolved:
+        paragraphs.append("A conflict with a later commit was resolved by hand.")
+    return ("\n\n".join(paragraphs) + "\n").encode("utf-8", "replace")
+
+
+def _take_in(review: Review, preview: Preview, parent: str, count: int, is_signed: bool, tell: Tell) -> tuple[str, int]:
+    """Cherry-pick left-out fixes, with trailers as on the integrated branch. Return the last commit and the total.
+
+    The messages do not mention the agents' own commits, because `swarm-tui clean` removes the refs to them.
+    """
+    sweep = next(filter(None, (trailer_of(commit.message, "Sweep") for commit in review.branch.commits)), "")
+    for step in review.previewer.taken_steps(preview):
+        commit = step.fix.commit
+        hunks = review.known_hunks(step.fix)
+        without = "".join(f"Without {hunk.title}.\n" for hunk in hunks if hunk.id in preview.hunks)
+        message = with_paragraph(fix_message(commit.message, step.fix.agents, step.fix.tests, sweep), without)
+        parent = review.space.commit(
+            step.tree,
+            [parent],
+            message.encode("utf-8", "replace"),
+            author=Identity(commit.author_name, commit.author_email),
+            authored=f"@{commit.authored}",
+            is_signed=is_signed,
+        )
+        count += 1
+        tell(count)
+    return parent, count
+
+
+# Clean branches
+
+
+def _after_first_dropped(review: Review, preview: Preview) -> tuple[Commit, ...]:
+    commits = review.branch.commits
+    first = next(
+        place
+        for place, commit in enumerate(commits)
+        if review.previewer.hunks.kept_part(commit, preview.chosen) is not commit
+        or _loses_parts(review, preview, commit)
+    )
+    return commits[first:]
+
+
+def _loses_parts(review: Review, preview: Preview, commit: Commit) -> bool:
+    return bool(preview.left_out) and commit.id == review.branch.squashed
+
+
+def _first_parent_of_drop(review: Review, preview: Preview) -> str:
+    return _after_first_dropped(review, preview)[0].parent
+
+
+def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
+    """Return each remaining commit with its tree after the dropped commits are removed from history."""
+    rest = _after_first_dropped(review, preview)
+    if preview.left_out:
+        trees = rebuilt_trees(review, preview)
+        return [(commit, trees[commit.id]) for commit in rest if commit.id in trees]
+    tree = rest[0].parent_tree
+    built = []
+    for commit in rest:
+        kept = review.previewer.hunks.kept_part(commit, preview.chosen)
+        if kept is None:
+            continue
+        merge = review.space.merge(base=kept.parent_tree, ours=tree, theirs=kept.tree)
+        if not merge.is_clean:
+            raise SwarmError(
+                f"{plain(commit.subject, 60)!r} builds on a reverted fix, in {plain(merge.conflict_paths[0], 80)}",
+                "apply the plan with revert commits instead",
+            )
+        tree = merge.tree
+        built.append((commit, tree))
+    return built
+
+
+def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
+    built = _trees_without(review, preview)
+    first = _after_first_dropped(review, preview)[0]
+    result = built[-1][1] if built else first.parent_tree
+    if result != preview.tree:
+        raise SwarmError(
+            "a branch without the reverted fixes would not match the preview",
+            "apply the plan with revert commits instead",
+        )
+    return built
+
+
+def build_clean_branch(
+    review: Review, preview: Preview, *, is_signed: bool = False, tell: Tell = _ignore_count
+) -> tuple[str, int]:
+    """Create the commits of a plan without the dropped commits in its history; return the last commit and the count."""
+    rest = review.previewer.rest_of(preview)
+    built = _check_drop(review, rest) if rest.changes_something else []
+    parent = _first_parent_of_drop(review, rest) if rest.changes_something else review.branch.tip
+    for number, (commit, tree) in enumerate(built, 1):
+        is_less = _loses_parts(review, rest, commit)
+        message = message_without(review, commit, rest) if is_less else message_without_hunks(review, commit, rest)
+        parent = review.space.commit(
+            tree,
+            [parent],
+            message.encode("utf-8", "replace"),
+            author=Identity(commit.author_name, commit.author_email),
+            authored=f"@{commit.authored}",
+            is_signed=is_signed,
+        )
+        tell(number)
+    return _take_in(review, preview, parent, len(built), is_signed, tell)
+
+
+def checkout_hint(repository: Repository, applied: AppliedPlan) -> str:
+    """Return the command that checks out the result, preceded by advice about uncommitted changes."""
+    dirty = repository.dirty_paths(has_untracked=False)
+    files = "1 changed file" if len(dirty) == 1 else f"{len(dirty)} changed files"
+    first = f"commit or stash {files}, then " if dirty else ""
+    return f"{first}git switch {applied.branch}"

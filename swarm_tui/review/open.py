@@ -1,0 +1,164 @@
+"""Open the review of a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from swarm_tui.adapters.git import GitError, Repository
+from swarm_tui.errors import UsageError
+from swarm_tui.files import open_regular
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import OpenedSweep, open_sweep
+from swarm_tui.model.commits import Diff
+from swarm_tui.model.report import (
+    INTEGRATOR_OUTCOME_FILE,
+    INTEGRATOR_OUTCOME_SIZE_LIMIT,
+    IntegratorReport,
+    InvalidReport,
+    parse_integrator_report,
+)
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.review.changes import Fix
+from swarm_tui.review.ranking import sentences_about_branch
+from swarm_tui.review.review import ExpectedOrigin, Review
+from swarm_tui.review.test_changes import TestChangeSource, commit_fields
+from swarm_tui.review.verdicts import review_of_sweep
+
+
+class RevisedChange(BaseModel):
+    """A fix that was sent back, and the commit that replaces it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    old: str
+    new: str
+    comment: Annotated[str, AfterValidator(plain_lines)] = ""
+    by: Annotated[str, AfterValidator(lambda name: plain(name, 80))] = ""
+    agent: Annotated[str, AfterValidator(lambda name: plain(name, 200))] = ""
+
+
+_HUNK_LIMIT: Final = 8_000
+_RETURNED = TypeAdapter(tuple[RevisedChange, ...])
+
+
+def revised_changes(outcome: IntegratorReport) -> dict[str, RevisedChange]:
+    """Return the revised fixes by their current commits; for a fix with several revisions, the last one."""
+    try:
+        found = _RETURNED.validate_python((outcome.model_extra or {}).get("revisions") or ())
+    except ValidationError:
+        return {}
+    return {returned.new: returned for returned in found}
+
+
+def hunk_text(review: Review, hunk: Fix) -> str:
+    """Return a hunk as shown to its agent: the file, the header and the lines; "" for a whole fix."""
+    if not hunk.hunk_of:
+        return ""
+    diff = review.diff(hunk)
+    shown = []
+    for file in diff.files:
+        body = diff.lines[file.hunks[0] : file.end] if file.hunks else diff.lines[file.start : file.end]
+        shown += [file.path, *body]
+    return "\n".join(shown)[:_HUNK_LIMIT]
+
+
+def difference_of(review: Review, fix: Fix, returned: RevisedChange) -> Diff | None:
+    """Return the difference between a fix before and after its revision; None if the old commit is missing."""
+    space, commit = review.space, fix.commit
+    try:
+        old, _ = commit_fields(space, returned.old)
+        old_tree = old["tree"]
+        parent_tree = commit_fields(space, old["parent"])[0]["tree"]
+    except (GitError, KeyError):
+        return None
+    if parent_tree != commit.parent_tree:
+        # Earlier commits have changed, so the old fix is moved to the position of the new one.
+        merge = space.merge(base=parent_tree, ours=commit.parent_tree, theirs=old_tree)
+        old_tree = merge.tree if merge.is_clean else old_tree
+    return review.diff_of(old_tree, commit.tree)
+
+
+def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = None) -> Review:
+    """Open the review of a sweep's integrated branch. In a tutorial sweep, each block's commit is a fix."""
+    opened = open_sweep(folder)
+    integration = opened.state.integration
+    if not (integration.branch or integration.tip):
+        raise _not_integrated(opened)
+    repository = _repository_of(folder, Path(opened.spec.repository))
+    outcome, doubts = read_integrator_outcome(folder)
+    doubts = [*sentences_about_branch(outcome), *doubts, *opened.doubts]
+    tip = integration.branch or integration.tip
+    found = repository.find(tip)
+    if found is None:
+        if repository.find(integration.tip or tip) is None:
+            raise UsageError(
+                f"the integrated branch {plain(tip, 80)} is missing from {repository.root}",
+                f"`swarm-tui integrate {folder.name}` creates it again",
+            )
+        doubts.append(f"the branch {plain(tip, 80)} is missing; this is a review of its last commit")
+        tip = integration.tip
+    elif integration.tip and found != integration.tip:
+        doubts.append(f"the branch {plain(tip, 80)} was moved after integration")
+    return Review.open(
+        repository,
+        opened.spec.base,
+        tip,
+        folder=review_of_sweep(folder.root),
+        outcome=outcome,
+        agents={record.branch: record.agent for record in opened.state.records.values() if record.branch},
+        doubts=doubts,
+        is_all=is_all or opened.spec.kind != "tests",
+        by=by,
+        sources=[
+            TestChangeSource(record.branch, record.agent, record.test, record.harvest.tip, bool(record.harvest.weaker))
+            for record in opened.state.records.values()
+            if record.branch
+        ],
+        origin=ExpectedOrigin(*opened.spec.identity, opened.spec.created_at),
+    )
+
+
+def _not_integrated(opened: OpenedSweep) -> UsageError:
+    """Return an error about why there is nothing to review, with a hint."""
+    name, integration = opened.folder.name, opened.state.integration
+    again = f"run `swarm-tui integrate {name}`"
+    match integration.state:
+        case "done":
+            return UsageError(
+                f"sweep {name} has no fixes: no agent submitted a usable change",
+                f"run `swarm-tui status {name}` to see the result of each test",
+            )
+        case "integrating" if opened.has_running_engine:
+            return UsageError(f"sweep {name} is being integrated", f"run `swarm-tui open {name}` to see the progress")
+        case "failed":
+            return UsageError(f"integration of sweep {name} failed", plain(integration.detail) or again)
+        case _:
+            return UsageError(f"sweep {name} is not integrated yet", again)
+
+
+def read_integrator_outcome(folder: SweepFolder) -> tuple[IntegratorReport | None, list[str]]:
+    """Return the integrator's report, or None and the reason. A branch can be reviewed without it."""
+    path = folder.integrator / INTEGRATOR_OUTCOME_FILE
+    try:
+        with open_regular(path) as file:
+            return parse_integrator_report(file.read(INTEGRATOR_OUTCOME_SIZE_LIMIT + 1)), []
+    except FileNotFoundError:
+        return None, []
+    except OSError as error:
+        return None, [f"cannot read {path.name}: {error.strerror or error}"]
+    except InvalidReport as error:
+        return None, [f"invalid report of the integrator: {plain(str(error), 300)}"]
+
+
+def _repository_of(folder: SweepFolder, recorded: Path) -> Repository:
+    """Open the repository of a sweep. If the sweep is from another machine, look for it around the sweep folder."""
+    for place in (recorded, folder.root, Path.cwd()):
+        if place.is_dir():
+            try:
+                return Repository.open(place)
+            except UsageError:
+                continue
+    raise UsageError(f"repository of sweep {folder.name} not found: it was {plain(str(recorded), 200)}")

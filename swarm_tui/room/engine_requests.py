@@ -1,0 +1,197 @@
+"""Requests to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from swarm_tui.errors import SwarmError
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.requests import RequestKind
+from swarm_tui.model.budget import is_possible_budget, limit_text, parse_dollars
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.results import State
+from swarm_tui.money.budget import cost_text
+from swarm_tui.room.actions import OF_NO_SWEEP, Action, ScreenServices
+from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen
+from swarm_tui.room.grid.draw import short_name
+from swarm_tui.room.store import SweepChanged
+
+
+class TestRequest(NamedTuple):
+    """A kind of request about tests."""
+
+    kind: RequestKind
+    key: str
+    text: str
+    detail: str
+    is_possible: Callable[[TestRecord], bool]
+    none_fits: str
+
+
+TEST_REQUESTS: Final = (
+    TestRequest(
+        RequestKind.STOP, "s", "stop", "stops the agents and keeps their work so far",
+        lambda record: not record.is_finished, "all of them have finished",
+    ),
+    TestRequest(
+        RequestKind.RETRY, "r", "retry", "launches new agents from the base commit",
+        lambda record: record.is_finished, "none of them has finished",
+    ),
+    TestRequest(
+        RequestKind.HOLD, "h", "hold", "does not launch them until released",
+        lambda record: record.state is State.QUEUED and not record.is_held, "none of them is in the queue",
+    ),
+    TestRequest(
+        RequestKind.RELEASE, "l", "release", "allows them to launch again",
+        lambda record: record.is_held, "none of them is held",
+    ),
+)  # fmt: skip
+
+
+WATCH_REQUESTS: Final = (
+    TEST_REQUESTS[0]._replace(detail="stops its program and keeps its copy; attaching starts it from the beginning"),
+)
+
+
+class EngineRequests:
+    """Sends requests about tests, or about the whole sweep, to the engine."""
+
+    def __init__(self, screen: ScreenServices) -> None:
+        self._screen = screen
+
+    def why_no_tests(self) -> str:
+        return "" if self._screen.current_tests() else f"no {self._screen.store.noun} is marked or under the cursor"
+
+    def choose(self) -> None:
+        """Let the user choose a request for the current tests, confirm it, and send it to the engine."""
+        records = self._screen.store.records_of(self._screen.current_tests())
+        entries = []
+        for request in WATCH_REQUESTS if self._screen.store.is_watch else TEST_REQUESTS:
+            number = sum(request.is_possible(record) for record in records)
+            entries.append(
+                Choosable(
+                    value=request.kind.value,
+                    text=f"{request.text} {number:,}" if number else request.text,
+                    detail=request.detail,
+                    key=request.key,
+                    why_not="" if number else request.none_fits,
+                )
+            )
+        title = short_name(records[0]) if len(records) == 1 else counted(len(records), self._screen.store.noun)
+
+        def confirm(values: tuple[str, ...] | None) -> None:
+            for request in TEST_REQUESTS:
+                if values == (request.kind.value,):
+                    self._confirm(request, [record.test for record in records if request.is_possible(record)])
+
+        self._screen.room.push_screen(PickScreen(title, entries), confirm)
+
+    def named(self, name: str) -> TestRequest | None:
+        """Return the kind of request with this name, such as `hold`."""
+        requests = WATCH_REQUESTS if self._screen.store.is_watch else TEST_REQUESTS
+        return next((request for request in requests if request.text == name), None)
+
+    def ask(self, request: TestRequest) -> None:
+        """Confirm a request about the current tests and send it. If it is unavailable, show why."""
+        records = self._screen.store.records_of(self._screen.current_tests())
+        tests = [record.test for record in records if request.is_possible(record)]
+        reason = self._screen.store.why_only_now() or self.why_no_tests() or ("" if tests else request.none_fits)
+        if reason:
+            self._screen.show_message(f"{request.text}: {reason}", "warning")
+        else:
+            self._confirm(request, tests)
+
+    def _confirm(self, request: TestRequest, tests: list[str]) -> None:
+        def send(is_yes: bool | None) -> None:
+            if is_yes:
+                self.send(request.kind, tests)
+            else:
+                self._screen.show_message("nothing was done")
+
+        question = f"{request.text.capitalize()} {counted(len(tests), self._screen.store.noun)}?"
+        self._screen.room.push_screen(ConfirmScreen(question, tests), send)
+
+    def send(
+        self,
+        kind: RequestKind,
+        tests: Sequence[str] = (),
+        *,
+        slots: int | None = None,
+        dollars: float | None = None,
+    ) -> None:
+        """Send a request. The screen shows it as pending until the engine has answered."""
+        store = self._screen.store
+        reason = store.why_no_requests()
+        if reason:
+            self._screen.show_message(reason, "warning")
+            return
+        try:
+            store.send_request(kind, tests=tests, slots=slots, dollars=dollars)
+        except SwarmError as error:
+            store.note("error", f"cannot request {kind.value}: {error}")
+            self._screen.show_message(str(error), "error")
+            return
+        if tests:
+            self._screen.show_message(f"{kind.value} requested for {counted(len(tests), store.noun)}")
+        self._screen.apply_change(SweepChanged(tests=frozenset(tests)))
+
+
+class BudgetCommands:
+    """Actions on the budget of the sweep."""
+
+    def __init__(self, screen: ScreenServices, requests: EngineRequests) -> None:
+        self._screen = screen
+        self._requests = requests
+
+    def actions(self) -> tuple[Action, ...]:
+        return (
+            Action("sweep.budget", ("$",), "", "Change the budget; launches stop when it is reached",
+                   self.choose, self.why_not, is_of_now=True, why_not_in_watch=OF_NO_SWEEP),
+        )  # fmt: skip
+
+    def why_not(self) -> str:
+        return self._screen.store.why_no_requests()
+
+    def choose(self) -> None:
+        """Let the user choose another limit, and request it from the engine."""
+        state = self._screen.store.state
+        limits = suggested_limits(state.budget.total, state.spending.dollars)
+        entries = [Choosable(str(limit), limit_text(limit), key=str(key)) for key, limit in enumerate(limits, 1)]
+        entries.append(Choosable("0", "none", "for any other limit: :budget 40", key="n"))
+        spent = cost_text(state, is_imputed=self._screen.store.opened.spec.is_cost_imputed)
+        title = f"Budget · {spent}" if spent else "Budget"
+
+        def send(values: tuple[str, ...] | None) -> None:
+            if values:
+                self._requests.send(RequestKind.BUDGET, dollars=float(values[0]))
+
+        self._screen.room.push_screen(PickScreen(title, entries), send)
+
+
+def suggested_limits(total: float, spent: float) -> list[float]:
+    """Return three round limits above the amount spent and above the current limit."""
+    least = max(total, spent, 0.5)
+    power = 1.0
+    while power * 10 <= least:
+        power *= 10
+    steps = [factor * power * scale for scale in (0.1, 1.0, 10.0) for factor in (1, 1.5, 2, 3, 4, 5, 7)]
+    return [step for step in steps if step > least][:3]
+
+
+def budget_command(requests: EngineRequests, command: str, words: str) -> tuple[str, str, partial[None]] | None:
+    """Return name, description and handler of the palette command `budget 40`; None for other text."""
+    kinds = {"budget": RequestKind.BUDGET, "budget-each": RequestKind.BUDGET_EACH}
+    if command not in kinds or not words:
+        return None
+    try:
+        dollars = 0.0 if words == "none" else parse_dollars(words)
+    except ValueError:
+        return None
+    if words != "none" and not is_possible_budget(dollars):
+        return None
+    scope = "the sweep" if command == "budget" else "each test's agent"
+    meaning = f"{limit_text(dollars)} for {scope}" if dollars else f"No limit for {scope}"
+    send = partial(requests.send, kinds[command], dollars=dollars)
+    return f"{command} {words}", meaning, send

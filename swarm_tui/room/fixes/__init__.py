@@ -1,0 +1,1 @@
+"""Screen 3: the merge view."""

@@ -1,0 +1,454 @@
+"""Frame of every screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.geometry import Size
+from textual.screen import Screen
+from textual.widget import Widget
+
+from swarm_tui.errors import SwarmError
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.text import plain
+from swarm_tui.room.actions import OF_NO_SWEEP, SCREENS, Action, KeyMap, key_name
+from swarm_tui.room.agent.actions import AgentCommands
+from swarm_tui.room.draw.frame import LOW, draw_footer, draw_header, draw_message, draw_screen_line
+from swarm_tui.room.engine_requests import EngineRequests
+from swarm_tui.room.external import Editing
+from swarm_tui.room.store import EVERYTHING_CHANGED, VIEW_CHANGED, Store, SweepChanged
+from swarm_tui.room.view import header_facts, screen_facts
+from swarm_tui.room.widgets.border import PanelBorder
+from swarm_tui.room.widgets.lines import Band, Lines
+
+if TYPE_CHECKING:
+    from swarm_tui.room.app import RoomApp
+
+
+class RoomCommands:
+    """The actions of scope `room` on one screen."""
+
+    def __init__(self, screen: RoomScreen) -> None:
+        self._screen = screen
+
+    def actions(self, agent_actions: Iterable[Action]) -> tuple[Action, ...]:
+        """Return the actions, including those on the current agent."""
+        screen = self._screen
+        return (
+            *(
+                Action(f"room.open_{entry.name}", (entry.key,), "", f"Open screen {entry.key}: {entry.title}",
+                       partial(self._open, entry.name), is_always_ready=True,
+                       watch_description=f"Open screen {entry.key}: {entry.watch_title or entry.title}",
+                       why_not_in_watch="" if entry.is_for_watch else OF_NO_SWEEP)
+                for entry in SCREENS
+            ),
+            *self._moving_actions(),
+            *agent_actions,
+            Action("room.filter", ("/",), "filter", "Filter as you type; `!word` excludes a word",
+                   partial(open_filter, screen), screen.why_not_filter, rank=13),
+            Action("room.palette", (":", "ctrl+p"), "", "Open the palette: actions, and commands such as `slots 24`",
+                   partial(open_palette, screen), is_listed=False, is_always_ready=True,
+                   watch_description="Open the palette: all actions"),
+            Action("room.copy", ("Y",), "", "Copy the name under the cursor", self.copy, self.why_not_copy),
+            Action("room.since", ("S",), "", "Show what changed since your last visit", self.list_changes,
+                   lambda: screen.room.absence.why_nothing()),
+            Action("room.undo", ("z",), "", "Undo the last change of marks", self.undo_marks, self.why_not_undo),
+            Action("room.redo", ("Z",), "", "Redo the last change of marks", self.redo_marks, self.why_not_redo),
+            Action("room.theme", (), "", "Choose and save a theme",
+                   partial(open_themes, screen)),
+            Action("room.back", ("q",), "", "Go back; on the home screen, leave (agents keep running)", screen.go_back,
+                   is_always_ready=True),
+            Action("room.escape", ("escape",), "", "Close, clear marks, clear the filter, or go back; never leaves",
+                   screen.escape, is_listed=False, is_always_ready=True),
+            Action("room.leave", (), "", "Leave the room; the agents keep running", lambda: screen.room.leave()),
+            Action("room.help", ("?",), "keys", "List and search the keys of this screen",
+                   partial(open_help, screen), is_always_ready=True),
+        )  # fmt: skip
+
+    def _moving_actions(self) -> tuple[Action, ...]:
+        moves: tuple[tuple[str, tuple[str, ...], str, Callable[[Lines], object]], ...] = (
+            ("up", ("up", "k"), "Up", lambda lines: lines.move(-1)),
+            ("down", ("down", "j"), "Down", lambda lines: lines.move(1)),
+            ("left", ("left", "h"), "Left", lambda lines: lines.move(0, -1)),
+            ("right", ("right", "l"), "Right", lambda lines: lines.move(0, 1)),
+            ("page_up", ("pageup",), "Page up", lambda lines: lines.move_page(-1)),
+            ("page_down", ("pagedown",), "Page down", lambda lines: lines.move_page(1)),
+            ("half_up", ("ctrl+u",), "Half a page up", lambda lines: lines.move_page(-0.5)),
+            ("half_down", ("ctrl+d",), "Half a page down", lambda lines: lines.move_page(0.5)),
+            ("top", ("g", "home"), "Go to the top", lambda lines: lines.move_end(False)),
+            ("bottom", ("G", "end"), "Go to the bottom", lambda lines: lines.move_end(True)),
+            ("next_panel", ("tab",), "Next panel", lambda lines: self._screen.focus_next(Lines)),
+            ("previous_panel", ("shift+tab",), "Previous panel", lambda lines: self._screen.focus_previous(Lines)),
+        )
+        return tuple(
+            Action(f"room.{name}", keys, "", description, partial(self._move, move), is_listed=False)
+            for name, keys, description, move in moves
+        )
+
+    def _open(self, name: str) -> None:
+        self._screen.room.open_screen(name)
+
+    def _move(self, move: Callable[[Lines], object]) -> None:
+        lines = self._screen.focused_lines
+        if lines is not None:
+            move(lines)
+
+    def copy(self) -> None:
+        name = plain(self._screen.name_to_copy(), 100_000)
+        self._screen.room.copy_to_clipboard(name)
+        self._screen.show_message(f"copied: {name}")
+
+    def why_not_copy(self) -> str:
+        return "" if self._screen.name_to_copy() else "no name under the cursor"
+
+    def list_changes(self) -> None:
+        from swarm_tui.room.absence import open_changes
+
+        open_changes(self._screen.room)
+
+    def undo_marks(self) -> None:
+        self._screen.room.change_marks(self._screen.room.marks.undone())
+
+    def why_not_undo(self) -> str:
+        return "" if self._screen.room.marks.can_undo else "nothing to undo"
+
+    def redo_marks(self) -> None:
+        self._screen.room.change_marks(self._screen.room.marks.redone())
+
+    def why_not_redo(self) -> str:
+        return "" if self._screen.room.marks.can_redo else "nothing to redo"
+
+
+MESSAGE_SECONDS = 8.0
+
+
+class RoomScreen(Screen[None], inherit_bindings=False):
+    """A screen of the room: panels between header and footer, with its own actions."""
+
+    NAME: ClassVar[str] = ""
+    TITLE_WORD: ClassVar[str] = ""
+    """Name of this screen in the header; "" for the home screen."""
+    SIDE_BY_SIDE: ClassVar[int] = 100
+    """From this width panels are side by side. On narrower terminals they are stacked."""
+    AUTO_FOCUS = ".main"
+
+    can_filter: ClassVar[bool] = False
+    shows_files: ClassVar[bool] = False
+    """Whether it shows data that changes without an event of the sweep. It is then updated every second."""
+    filter_words: str = ""
+
+    def __init__(self) -> None:
+        super().__init__(name=self.NAME)
+        self.header = Band(id="header")
+        self.footer = Band(id="footer")
+        self.requests = EngineRequests(self)
+        self.agent_commands = AgentCommands(self)
+        self.editing = Editing(self)
+        self.room_commands = RoomCommands(self)
+        self.panel_border: PanelBorder | None = None
+        self._message: tuple[str, str] | None = None
+
+    @property
+    def room(self) -> RoomApp:
+        return cast("RoomApp", self.app)
+
+    @property
+    def store(self) -> Store:
+        return self.room.store
+
+    @cached_property
+    def actions(self) -> tuple[Action, ...]:
+        """The screen's actions, then the actions that work on every screen."""
+        actions = (
+            *self.own_actions(),
+            *self.room_commands.actions((*self.agent_commands.actions(), *self.editing.actions())),
+        )
+        return tuple(self._refused_in_past(action) if action.is_of_now else action for action in actions)
+
+    def _refused_in_past(self, action: Action) -> Action:
+        return action._replace(why_not=lambda: self.store.why_only_now() or action.why_not())
+
+    @cached_property
+    def offered(self) -> tuple[Action, ...]:
+        """The actions as they are in this room."""
+        return tuple(action.in_watch() for action in self.actions) if self.store.is_watch else self.actions
+
+    @property
+    def listed(self) -> list[Action]:
+        """The actions to list in the help of this room."""
+        return [action for action in self.offered if not (self.store.is_watch and action.why_not_in_watch)]
+
+    @cached_property
+    def keys(self) -> KeyMap:
+        return KeyMap(self.offered, self.room.settings.keys)
+
+    # For subclasses.
+
+    def compose_body(self) -> Iterable[Widget]:
+        """Return the panels between header and footer. The first one with the class `main` gets the focus."""
+        return ()
+
+    def own_actions(self) -> tuple[Action, ...]:
+        """Return the actions of this screen, in the order of the help."""
+        return ()
+
+    def show_change(self, change: SweepChanged) -> None:
+        """Update the panels. Called at most ten times a second, with EVERYTHING_CHANGED when the screen is opened."""
+
+    def current_tests(self) -> tuple[str, ...]:
+        """Return the marked tests, or else those under the cursor."""
+        return ()
+
+    def current_record(self) -> TestRecord | None:
+        """Return the test for actions on a single test."""
+        return self.store.record(next(iter(self.current_tests()), None))
+
+    def name_to_copy(self) -> str:
+        return " ".join(self.current_tests())
+
+    def set_filter(self, words: str) -> None:
+        self.filter_words = words
+        self.apply_change(VIEW_CHANGED)
+
+    def why_not_filter(self) -> str:
+        return "" if self.can_filter else "this screen has no filter"
+
+    def close_something(self) -> bool:
+        """Close or clear the innermost thing that `Esc` can close. Return whether there was one."""
+        if not self.filter_words:
+            return False
+        self.set_filter("")
+        return True
+
+    def go_back(self) -> None:
+        """Return to the previous screen; on the home screen, leave the room."""
+        self.room.go_back()
+
+    def escape(self) -> None:
+        """Return to the present, else close or clear one thing, else return to the previous screen. Never leave."""
+        if self.store.past is not None:
+            self.room.time_travel.go_to_now()
+            return
+        if self.close_something():
+            return
+        if self.room.home == self.NAME:
+            self.show_message(f"press {key_name(self.keys.first_key_of('room.back'))} to leave")
+        else:
+            self.go_back()
+
+    def border_moved(self) -> None:
+        """Adapt the panels next to a dragged border."""
+
+    def click_spot(self, kind: str, rest: str) -> None:
+        """Handle a click on a spot of the header or of a strip."""
+
+    @property
+    def focused_lines(self) -> Lines | None:
+        if isinstance(self.focused, Lines):
+            return self.focused
+        return next(iter(self.query(Lines)), None)
+
+    def bookmark(self) -> Callable[[], None]:
+        """Return a function that returns the cursor to its current position."""
+        lines = self.focused_lines
+        cursor, top = (lines.cursor, lines.first_visible) if lines is not None else (0, 0)
+
+        def restore() -> None:
+            if lines is not None:
+                lines.move_to(cursor)
+                lines.scroll_rows(top)
+
+        return restore
+
+    # Loading.
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether data for the keys of this screen is being loaded."""
+        return not self.store.is_loaded and not self.store.problem
+
+    def takes(self, event: events.Key) -> bool:
+        """Whether a key can be handled now. Keys that need loading data must wait."""
+        action = self._action_of(event)
+        return self.is_mounted and (action is None or action.is_always_ready or not self.is_loading)
+
+    # The frame.
+
+    def compose(self) -> ComposeResult:
+        self._set_shape(self.app.size)
+        yield self.header
+        yield from self.compose_body()
+        yield self.footer
+
+    def on_mount(self) -> None:
+        self.apply_change(EVERYTHING_CHANGED)
+
+    def on_screen_resume(self) -> None:
+        if self.is_mounted:
+            self.apply_change(EVERYTHING_CHANGED)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._set_shape(event.size)
+        self.apply_change(VIEW_CHANGED)
+
+    def _set_shape(self, size: Size) -> None:
+        self.set_class(size.width >= self.SIDE_BY_SIDE, "-wide")
+        self.set_class(size.height < LOW, "-low")
+        if self.panel_border is not None:
+            self.panel_border.show()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if self.panel_border is not None and self.panel_border.press(event):
+            event.stop()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.panel_border is not None:
+            self.panel_border.drag(event)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self.panel_border is not None:
+            self.panel_border.release()
+
+    def on_lines_resized(self, event: Lines.Resized) -> None:
+        event.stop()
+        self.apply_change(VIEW_CHANGED)
+
+    def apply_change(self, change: SweepChanged) -> None:
+        self.show_change(change)
+        self.draw_frame()
+        self.room.deliver_held_keys()
+
+    def draw_frame(self) -> None:
+        """Draw header and footer if they have changed."""
+        width, height = self.size.width or 80, self.size.height or 24
+        lines = draw_header(header_facts(self.store, self), width, 2 if height >= 12 else 1)
+        if height >= LOW:
+            lines.append(draw_screen_line(screen_facts(self.store, self.room.review_state, self.NAME), width))
+        self.header.show(lines)
+        self.draw_footer()
+
+    def draw_footer(self) -> None:
+        """Draw the last line: a message if there is one, else the keys."""
+        width = self.size.width or 80
+        if self._message is not None:
+            self.footer.show([draw_message(*self._message, width)])
+        else:
+            ranked = sorted(self.offered, key=lambda action: action.rank)
+            self.footer.show([draw_footer(ranked, self.keys, width)])
+
+    def show_message(self, text: str, level: str = "info", *, stays: bool = False) -> None:
+        """Show a message in place of the footer until the next key, or for a few seconds."""
+        self._message = message = (plain(text, 500), level)
+        self.draw_footer()
+
+        def remove() -> None:
+            if self._message is message:
+                self._message = None
+                self.draw_footer()
+
+        if not stays:
+            self.set_timer(MESSAGE_SECONDS, remove)
+
+    def focus_main(self) -> None:
+        self.set_focus(next(iter(self.query(".main")), None))
+
+    # Keys and clicks.
+
+    def press_key(self, event: events.Key) -> bool:
+        """Run the action of a key. Return False if the key has none here."""
+        action = self._action_of(event)
+        if self._message is not None:
+            self._message = None
+            self.draw_footer()
+        if action is None:
+            return False
+        self.perform(action)
+        return True
+
+    def _action_of(self, event: events.Key) -> Action | None:
+        character = event.character
+        is_sign = event.is_printable and character is not None and character != " "
+        return self.keys.action_for(character if is_sign and character is not None else event.key)
+
+    def on_key(self, event: events.Key) -> None:
+        if self.focused is None and self.press_key(event):
+            event.stop()
+
+    def perform(self, action: Action) -> None:
+        """Run an action, or show why it is unavailable."""
+        reason = action.why_not()
+        if reason and action.is_of_now and self.store.past is not None:
+            self.room.refuse_in_past(action.description)
+            return
+        if reason and action.opens_box:
+            self.room.refuse(action.description, reason)
+            return
+        if reason:
+            self.show_message(f"{action.label}: {reason}" if action.label else reason, "warning")
+            return
+        try:
+            action.handler()
+        except SwarmError as error:
+            self.store.note("error", f"{action.description}: {error}")
+            self.show_message(str(error), "error")
+        self.draw_footer()
+
+    def on_band_clicked(self, event: Band.Clicked) -> None:
+        event.stop()
+        self._follow_spot(event.spot)
+
+    def on_lines_spot_clicked(self, event: Lines.SpotClicked) -> None:
+        event.stop()
+        self._follow_spot(event.spot)
+
+    def _follow_spot(self, spot: str) -> None:
+        kind, _, rest = spot.partition(":")
+        if kind == "screen":
+            self.room.open_screen(rest)
+        elif kind == "file":
+            line, _, path = rest.partition(":")
+            self.editing.open_file(path, int(line))
+        elif kind == "do":
+            for action in self.offered:
+                if action.id == rest:
+                    self.perform(action)
+        else:
+            self.click_spot(kind, rest)
+
+
+def open_themes(screen: RoomScreen) -> None:
+    from swarm_tui.room.dialog import Choosable, PickScreen
+
+    app = screen.room
+
+    def change(values: tuple[str, ...] | None) -> None:
+        if values:
+            app.theme = values[0]
+
+    names = sorted(app.available_themes)
+    app.push_screen(PickScreen("Theme", [Choosable(name, name) for name in names], current=app.theme), change)
+
+
+def open_help(screen: RoomScreen) -> None:
+    from swarm_tui.room.lists import HelpScreen
+
+    screen.room.push_screen(HelpScreen(screen), lambda action: screen.perform(action) if action is not None else None)
+
+
+def open_palette(screen: RoomScreen) -> None:
+    from swarm_tui.room.lists import PaletteScreen
+
+    screen.room.push_screen(PaletteScreen(screen), lambda command: command() if command is not None else None)
+
+
+def open_filter(screen: RoomScreen) -> None:
+    from swarm_tui.room.lists import FilterLine
+
+    line = FilterLine(screen)
+    screen.mount(line)
+    # Focus it immediately: the next key is the first one of the filter.
+    screen.set_focus(line, scroll_visible=False)

@@ -1,0 +1,165 @@
+"""SweepView: header, open work, next step."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from swarm_tui.agents.types import agent_type_of_sweep
+from swarm_tui.model.api_errors import dial_words
+from swarm_tui.model.budget import WARNED_AT, Budget
+from swarm_tui.model.formatting import age, counted, wall_clock
+from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.text import plain
+from swarm_tui.money.budget import cost_text
+from swarm_tui.questions.inbox import WAITING_KINDS, Item, ItemKind
+from swarm_tui.room.actions import SCREENS, ScreenEntry
+from swarm_tui.room.draw.frame import HeaderFacts, NextFacts, ScreenFacts
+from swarm_tui.room.store import EngineState, Store
+
+if TYPE_CHECKING:
+    from swarm_tui.room.fixes.session import ReviewState
+    from swarm_tui.room.screen import RoomScreen
+
+
+ONE_DAY: Final = 86_400.0
+
+
+def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
+    state, spec = store.state, store.opened.spec
+    status, role = _status(store)
+    is_moving = store.engine in (EngineState.RUNNING, EngineState.PAST) and state.ended_at is None
+    integrating = store.integration_progress()
+    end = store.clock() if is_moving else state.ended_at or state.last_at
+    return HeaderFacts(
+        sweep=plain(spec.sweep, 60),
+        title=plain(spec.title, 60),
+        place=_place(spec) if not store.is_watch else "",
+        elapsed=end - state.started_at if state.started_at is not None and not store.is_watch else None,
+        left=store.seconds_left() if integrating is None else integrating.seconds_left,
+        slots=state.slots,
+        has_slots=not store.is_watch,
+        dial=dial_words(state.access.dial, state.slots, store.clock()) if store.engine is EngineState.RUNNING else "",
+        wanted_slots=store.wanted_slots,
+        active=state.slots_in_use,
+        cost=cost_text(state, is_imputed=spec.is_cost_imputed),
+        cost_role=_cost_role(state.budget),
+        counts=state.counts,
+        shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
+        status=status,
+        status_role=role,
+        caveat="not verified" if spec.why_not_verified else "",
+        status_more=f"{age(store.live_clock() - store.past.at)} · ] later" if store.past is not None else "",
+        screen=screen.TITLE_WORD if screen is not None else "",
+    )
+
+
+def _cost_role(budget: Budget) -> str:
+    if budget.is_used_up:
+        return "error"
+    return "warning" if budget.is_blind or budget.percent >= WARNED_AT else ""
+
+
+def _place(spec: SweepSpec) -> str:
+    """Return the commit that the agents started from, and their permissions."""
+    commit = plain(spec.base, 60)[:7]
+    words = [f"{plain(spec.base_name, 30)}@{commit}" if spec.base_name else commit]
+    if agent_type_of_sweep(spec).permission(spec.permissions, spec.agent_arguments).sentence:
+        words.append(f"permissions {spec.permissions}")
+    return " · ".join(words)
+
+
+def _status(store: Store) -> tuple[str, str]:
+    state = store.state
+    if store.past is not None:
+        at, now = store.past.at, store.live_clock()
+        day = "" if now - at < ONE_DAY else f"{datetime.fromtimestamp(at):%Y-%m-%d} "
+        return f"{day}{wall_clock(at)} · Esc now", "accent"
+    if store.problem:
+        return "folder gone" if store.problem.startswith("folder not found") else "cannot be read", "error"
+    if not store.is_loaded:
+        return "reading", "dim"
+    if state.foreign_lines:
+        return "journal altered · 6 log", "error"
+    if store.engine is EngineState.GONE and store.is_watch:
+        return "not watched any more", "error"
+    if store.engine is EngineState.GONE:
+        return f"engine gone {age(store.clock() - state.last_at)} · R resumes", "error"
+    if store.engine is EngineState.ELSEWHERE:
+        return "from another machine", "dim"
+    if state.access.lost:
+        return f"{state.access.lost_words} · L resumes", "error"
+    if state.is_held:
+        return "queue held", "warning"
+    if state.budget.is_used_up and not state.is_over:
+        return "budget reached · $ raises it", "error"
+    if state.integration.state == "integrating":
+        progress = store.integration_progress()
+        part = progress.part if progress is not None else None
+        return f"integrating {part:.0%}" if part is not None else "integrating", "running"
+    if store.engine is EngineState.ENDED and state.ended_why is not None:
+        role = {"finished": "good", "stopped": "warning"}.get(state.ended_why, "error")
+        return ("engine failed" if state.ended_why == "failed" else state.ended_why), role
+    silent = sum(host.lost_since is not None for host in state.hosts.values())
+    if silent and store.engine is EngineState.RUNNING:
+        return f"{silent} of {counted(len(state.hosts), 'host')} silent", "warning"
+    if state.stale_reason:
+        return "stale", "warning"
+    if store.is_from_newer_version:
+        return "from a newer swarm-tui", "warning"
+    return "", ""
+
+
+def open_items(store: Store) -> list[Item]:
+    """Return the items of the inbox that are not deferred."""
+    return [item for group in store.inbox() if not group.is_later for item in group.items]
+
+
+def screen_facts(store: Store, review: ReviewState | None, here: str) -> list[ScreenFacts]:
+    """Return the screens with their number of open items. The Hosts screen is left out if the sweep has no hosts."""
+    numbers = {
+        "fixes": open_fix_count(store, review),
+        "patterns": len(store.patterns()),
+        "inbox": len(open_items(store)),
+        "hosts": sum(host.lost_since is not None for host in store.state.hosts.values()),
+    }
+    return [
+        ScreenFacts(entry.key, entry.name, _title(entry, store), numbers.get(entry.name, 0), entry.name == here)
+        for entry in SCREENS
+        if (entry.name != "hosts" or store.state.hosts or here == "hosts")
+        and (entry.is_for_watch or not store.is_watch)
+    ]
+
+
+def _title(entry: ScreenEntry, store: Store) -> str:
+    return entry.watch_title or entry.title if store.is_watch else entry.title
+
+
+def open_fix_count(store: Store, review: ReviewState | None) -> int:
+    """Return the number of fixes without a verdict. Before the review is open, use the saved verdicts."""
+    if store.past is not None and store.state.integration.state != "done":
+        return 0
+    if review is not None:
+        return len(review.review.open_fixes)
+    integration = store.state.integration
+    return max(0, integration.fixes - store.decided_fixes()) if integration.state == "done" else 0
+
+
+def next_facts(store: Store, review: ReviewState | None) -> NextFacts | None:
+    """Return the next steps after the sweep; None while its engine is running."""
+    state = store.state
+    if store.engine is not EngineState.ENDED or state.ended_why is None or not state.records:
+        return None
+    items = open_items(store)
+    questions = sum(item.kind in WAITING_KINDS for item in items)
+    reviews = sum(item.kind is ItemKind.REVIEW for item in items)
+    fixes = open_fix_count(store, review)
+    return NextFacts(
+        fixes=fixes,
+        decided=state.integration.fixes - fixes,
+        applied=review.applied if review is not None else store.applied_branch(),
+        questions=questions,
+        others=len(items) - questions - reviews,
+        can_resume=state.ended_why != "finished",
+        is_integration_failed=state.integration.state == "failed",
+    )

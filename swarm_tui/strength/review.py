@@ -1,0 +1,279 @@
+"""Test strength of a review."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from swarm_tui.adapters.git import GitError
+from swarm_tui.adapters.git.history import read_tree_changes
+from swarm_tui.adapters.git.trees import TreeEntry
+from swarm_tui.adapters.pytest import pytest_argument
+from swarm_tui.journal.append import append_line
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.follow import LineFollower
+from swarm_tui.journal.open import OpenedSweep, open_sweep
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.commits import Commit, FileChange, is_test_or_doc
+from swarm_tui.model.test_strength import StrengthChange, StrengthChangeKind, TestStrength, weakest_first
+from swarm_tui.review.changes import Fix
+from swarm_tui.review.review import Review
+from swarm_tui.review.tests import is_test_file
+from swarm_tui.review.verdicts import review_of_sweep
+from swarm_tui.strength.measure import BUDGET, MeasuredTest, MeasuredTrees, OnProgress, StrengthMeasurement
+from swarm_tui.strength.signs import signs_of
+from swarm_tui.strength.source import ChangedTest, changed_tests, renamed_tests
+from swarm_tui.strength.turn import MeasureLock
+from swarm_tui.testing.copies import TestCopies
+from swarm_tui.testing.results import ResultCache
+from swarm_tui.testing.settings import TestSettings, guess_settings, settings_of_sweep
+from swarm_tui.testing.traced import without_case
+
+TEETH_FILE: Final = "teeth.jsonl"
+
+
+class StrengthFile:
+    """Measurements by test. Only measurements with the same key are used, because trees or methods may change."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self._path = folder / TEETH_FILE
+        self._key = key
+
+    def read(self) -> dict[str, TestStrength]:
+        """Return the last measurement of each test; invalid lines are ignored."""
+        found: dict[str, TestStrength] = {}
+        for _, line in LineFollower(self._path).read()[0]:
+            try:
+                entry = json.loads(line)
+                if entry["key"] == self._key:
+                    teeth = TestStrength.model_validate(entry["teeth"])
+                    found[teeth.test] = teeth
+            except (ValueError, KeyError, TypeError, ValidationError):
+                continue
+        return found
+
+    def add(self, measured: Iterable[TestStrength]) -> None:
+        lines = [
+            json.dumps({"at": time.time(), "key": self._key, "teeth": teeth.model_dump(mode="json")})
+            for teeth in measured
+        ]
+        if lines:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            append_line(self._path, "\n".join(lines))
+
+
+_WAY: Final = "1"
+"""Changed when the same measurement would have another result."""
+
+
+class ReviewStrength:
+    """The strength of the tests that a branch changes."""
+
+    def __init__(
+        self,
+        review: Review,
+        settings: TestSettings,
+        records: Iterable[TestRecord] = (),
+        *,
+        budget: float = BUDGET,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._review = review
+        self._budget = budget
+        self._clock = clock
+        self._settings = settings
+        known = list(records)
+        self._test_files = {record.file for record in known if record.file}
+        # pytest's paths start at its rootdir, git's at the top of the repository.
+        self._names = {record.file: record.test.partition("::")[0] for record in known if record.file}
+        branch = review.branch
+        words = (_WAY, settings.key, branch.base_tree, branch.tip_tree)
+        self._store = StrengthFile(review.store.folder.root, hashlib.sha256("\0".join(words).encode()).hexdigest()[:16])
+        self.turn = MeasureLock(review.store.folder.root)
+        self._of_commits: dict[str, list[TestStrength]] = {}
+        self.cost = 0.0
+        """The cost of the last measurement, in runs of the changed tests."""
+
+    def known(self) -> list[TestStrength]:
+        """Return the changed tests, weakest first: with measured results, or with results from their sources."""
+        measured = self._store.read()
+        return weakest_first([measured.get(test.teeth.test, test.teeth) for test in self._tests])
+
+    def of_test(self, test: str, known: Iterable[TestStrength]) -> TestStrength | None:
+        """Return the strength of a test of the sweep, or None if the branch does not change it."""
+        name = without_case(test)
+        return next((teeth for teeth in known if teeth.test == name), None)
+
+    def of_commit(self, commit: Commit, known: Iterable[TestStrength] = ()) -> list[TestStrength]:
+        """Return the tests that one commit weakens, removes or renames, weakest first.
+
+        Tests in `known` that became weaker are returned from there.
+        """
+        if commit.id not in self._of_commits:
+            self._of_commits[commit.id] = self._read_commit(commit)
+        measured = {teeth.test: teeth for teeth in known if teeth.is_weaker}
+        return weakest_first([measured.get(found.test, found) for found in self._of_commits[commit.id]])
+
+    def sentences(self, fixes: Iterable[Fix]) -> dict[str, tuple[str, ...]]:
+        """Return sentences by commit about tests that fixes weaken, remove or rename; other fixes are left out."""
+        known = self.known()
+        found = {fix.id: self.of_commit(fix.commit, known) for fix in fixes}
+        return {
+            commit: tuple(f"{teeth.test}: {teeth.words}" for teeth in changed)
+            for commit, changed in found.items()
+            if changed
+        }
+
+    def _read_commit(self, commit: Commit) -> list[TestStrength]:
+        try:
+            before, after = self._sources(commit.changes)
+        except GitError:
+            # `clean` has removed the ref to the agent's own commit.
+            return []
+        found: dict[str, TestStrength] = {}
+        for changed in changed_tests(before, after):
+            if changed.before is not None:
+                name = self._name(changed.file_before, changed.before.name)
+                found[name] = TestStrength(test=name, file=changed.file, signs=signs_of(changed))
+        for renamed in renamed_tests(before, after):
+            assert renamed.before is not None, "a renamed test existed before"
+            name = self._name(renamed.file_before, renamed.before.name)
+            sign = StrengthChange(
+                kind=StrengthChangeKind.RENAMED, before=name, after=self._name(renamed.file, renamed.name)
+            )
+            known = found.get(name, TestStrength(test=name, file=renamed.file))
+            found[name] = known.model_copy(update={"signs": (*known.signs, sign)})
+        return [teeth for teeth in found.values() if teeth.is_weaker or teeth.is_renamed]
+
+    def _sources(self, changes: Iterable[FileChange]) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """Return the changed test files, as they were before and as they are after."""
+        files = [each for each in changes if is_test_file(each.path) or each.path in self._test_files]
+        read = self._review.space.read
+        before = {
+            each.path: read(each.old_id)[1] for each in files if each.status != "A" and each.old_mode[:3] == "100"
+        }
+        after = {each.path: read(each.new_id)[1] for each in files if each.status != "D" and each.new_mode[:3] == "100"}
+        return before, after
+
+    @property
+    def unmeasured(self) -> int:
+        """The number of tests that are not measured yet."""
+        measured = self._store.read()
+        return sum(test.teeth.test not in measured for test in self._tests if test.after)
+
+    async def measure(self, on_progress: OnProgress) -> list[TestStrength]:
+        """Measure all unmeasured tests, and return all changed tests, weakest first."""
+        if await asyncio.to_thread(lambda: self.unmeasured):
+            await self.turn.run(self._measure_rest, on_progress)
+        return await asyncio.to_thread(self.known)
+
+    async def _measure_rest(self, on_progress: OnProgress) -> None:
+        # Another process may have measured the same tests while we waited for the lock.
+        measured = await asyncio.to_thread(self._store.read)
+        unmeasured = [test for test in self._tests if test.teeth.test not in measured]
+        if not any(test.after for test in unmeasured):
+            return
+        cache = ResultCache(self._review.store.folder.results, self._settings.key)
+        space, branch = self._review.space, self._review.branch
+        async with TestCopies(space, self._settings, cache, base=branch.base) as copies:
+            copies.hold_objects()
+            for test, file in self._arguments().items():
+                copies.arguments[test] = pytest_argument(test, file, self._settings.folder)
+            trees = await asyncio.to_thread(self._trees)
+            measurement = StrengthMeasurement(
+                space, copies, trees, unmeasured, self._is_program, on_progress, budget=self._budget, clock=self._clock
+            )
+            found = await measurement.measure()
+            self.cost = measurement.cost
+        await asyncio.to_thread(self._store.add, found)
+
+    # Changes
+
+    @cached_property
+    def _changes(self) -> list[FileChange]:
+        branch = self._review.branch
+        return read_tree_changes(self._review.space.repository, branch.base_tree, branch.tip_tree)
+
+    @cached_property
+    def _changed_tests(self) -> list[ChangedTest]:
+        return changed_tests(*self._sources(self._changes))
+
+    @cached_property
+    def _tests(self) -> list[MeasuredTest]:
+        return [
+            MeasuredTest(
+                TestStrength(
+                    test=self._name(changed.file, changed.name),
+                    file=changed.file,
+                    is_new=changed.before is None,
+                    signs=signs_of(changed),
+                ),
+                after=self._name(changed.file, changed.name) if changed.after else "",
+                before=self._name(changed.file_before, changed.before.name) if changed.before else "",
+            )
+            for changed in self._changed_tests
+        ]
+
+    def _arguments(self) -> dict[str, str]:
+        """Return the file for each name in the arguments of pytest."""
+        found = {}
+        for changed in self._changed_tests:
+            if changed.after:
+                found[self._name(changed.file, changed.name)] = changed.file
+            if changed.before:
+                found[self._name(changed.file_before, changed.before.name)] = changed.file_before
+        return found
+
+    def _name(self, file: str, name: str) -> str:
+        return f"{self._names.get(file, file)}::{name}"
+
+    def _is_test_side(self, path: str) -> bool:
+        return is_test_or_doc(path, self._test_files)
+
+    def _is_program(self, path: str) -> bool:
+        return path.endswith(".py") and not self._is_test_side(path)
+
+    def _trees(self) -> MeasuredTrees:
+        branch, space = self._review.branch, self._review.space
+        sides = [change for change in self._changes if self._is_test_side(change.path)]
+        before = {each.path: TreeEntry(each.old_mode, each.old_id) if each.status != "A" else None for each in sides}
+        after = {each.path: TreeEntry(each.new_mode, each.new_id) if each.status != "D" else None for each in sides}
+        return MeasuredTrees(
+            base=branch.base_tree,
+            tip=branch.tip_tree,
+            old_tests=space.with_entries(branch.tip_tree, before),
+            old_program=space.with_entries(branch.base_tree, after),
+        )
+
+
+def teeth_of_review(review: Review, folder: SweepFolder | None) -> tuple[ReviewStrength, dict[str, str]]:
+    """Return the test strength of a review, and the agents' own claims about each test."""
+    if folder is None:
+        return ReviewStrength(review, guess_settings(review.repository)), {}
+    opened = open_sweep(folder)
+    return teeth_of_sweep(review, opened), claims_of(opened.state.tests())
+
+
+def teeth_of_sweep(review: Review, opened: OpenedSweep) -> ReviewStrength:
+    """Return the strength of the tests that a sweep changed."""
+    # In a tutorial sweep, agents do not have their own tests.
+    records = opened.state.tests() if opened.spec.kind == "tests" else ()
+    return ReviewStrength(review, settings_of_sweep(opened.spec), records)
+
+
+def turn_of_sweep(folder: SweepFolder) -> MeasureLock:
+    """Return the lock for measuring the tests of a sweep."""
+    return MeasureLock(review_of_sweep(folder.root).root)
+
+
+def claims_of(records: Iterable[TestRecord]) -> dict[str, str]:
+    """Return the summaries of the agents' reports, by the test names used in measurements."""
+    return {without_case(record.test): record.harvest.summary for record in records if record.harvest.summary}

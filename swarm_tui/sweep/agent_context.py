@@ -1,0 +1,109 @@
+"""What it takes to write to agents and to answer them; the engine of a sweep has it, and so has a watch."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from collections.abc import Mapping
+from typing import Final, Literal, Protocol
+
+from swarm_tui.adapters.mngr import MngrAdapter
+from swarm_tui.hosts.protocol import AgentAddress, Host
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.events import KnownEvent
+from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.spec import INTEGRATOR_SLUG, SweepSpec
+from swarm_tui.sweep.watch import AgentFollower
+
+
+class AgentContext(Protocol):
+    """Where agents are, and where it is written down what becomes of them."""
+
+    @property
+    def spec(self) -> SweepSpec: ...
+
+    @property
+    def state(self) -> SweepState: ...
+
+    @property
+    def mngr(self) -> MngrAdapter: ...
+
+    @property
+    def place(self) -> Host: ...
+
+    def record(self, event: KnownEvent) -> None:
+        """Write an event to the journal and take it into the state."""
+
+    def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
+        """Leave a sentence in the log for people."""
+
+
+class AgentWatches(Protocol):
+    """The living agents that are watched."""
+
+    @property
+    def watches(self) -> Mapping[str, AgentFollower]:
+        """The watches by test."""
+
+
+LABEL_SWEEP: Final = "swarm_sweep"
+LABEL_TEST: Final = "swarm_test"
+LABEL_ROLE: Final = "swarm_role"
+ROLE_MAPPER: Final = "mapper"
+
+
+def integrator_of(spec: SweepSpec) -> str:
+    return f"swarm-{spec.sweep}-{INTEGRATOR_SLUG}"
+
+
+def agent_id_of(spec: SweepSpec, agent: str, attempt: int) -> str:
+    """Return the id of the agent of one attempt; no other sweep and no person makes an agent of that id."""
+    key = "\0".join((spec.repository, spec.sweep, repr(spec.created_at), agent, str(attempt)))
+    return f"agent-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
+    """Return where the agent of one attempt lives, below mngr's folder in its place."""
+    agent_id = agent_id_of(spec, agent, attempt)
+    copies = "worktrees" if spec.transfer == "worktree" else "copies"
+    return AgentAddress(
+        name=agent,
+        agent_id=agent_id,
+        session=session_of(spec, agent),
+        state_dir=posixpath.join(host_dir, "agents", agent_id),
+        work_dir=posixpath.join(host_dir, copies, f"{agent}-{attempt}"),
+        host=host,
+    )
+
+
+def recorded_address(spec: SweepSpec, record: TestRecord) -> AgentAddress:
+    """Return where the journal says that the agent of a test lives."""
+    session = session_of(spec, record.agent)
+    return AgentAddress(
+        record.agent, record.agent_id, session, record.state_dir, record.work_dir, record.host or LOCAL_HOST
+    )
+
+
+def session_of(spec: SweepSpec, agent: str) -> str:
+    return f"{spec.mngr.prefix}{agent}"
+
+
+def before_refs(spec: SweepSpec) -> str:
+    """Return how the refs begin under which branches stay that had a fix before it was sent back."""
+    return f"refs/swarm/{spec.sweep}/before-"
+
+
+def held_refs(spec: SweepSpec) -> str:
+    """Return the prefix of the refs that keep commits from `git gc` until `swarm-tui clean`."""
+    return f"refs/swarm-held/{spec.sweep}"
+
+
+def pulled_ref(spec: SweepSpec, branch: str) -> str:
+    """Return the ref under which an agent's commits are kept in the user's repository."""
+    return f"refs/swarm/{spec.sweep}/{slug_of(branch)}"
+
+
+def slug_of(branch: str) -> str:
+    """Return the last part of a branch's name, which only one agent of the sweep has."""
+    return branch.rpartition("/")[2]

@@ -1,0 +1,166 @@
+"""Brings answers of people, and of the rules they made, to what agents ask: each to the ask it is meant for, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from swarm_tui.agents.observer import AnswerFile
+from swarm_tui.errors import SwarmError
+from swarm_tui.hosts.protocol import AgentFile
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.events import AskAnswered
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.questions import OpenQuestion, answer_problem, rule_for
+from swarm_tui.model.text import plain
+from swarm_tui.questions.groups import GONE, find_wait
+from swarm_tui.sweep.agent_context import AgentContext, AgentWatches
+from swarm_tui.sweep.messages import AgentMessages
+
+TAKEN_WITHIN: Final = 6.0
+_POLL: Final = 0.05
+
+
+class AnswerFailed(SwarmError):
+    """An answer did not reach what it was meant for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResult:
+    """What became of the answer to some items."""
+
+    answered: int
+    wanted: int
+    problems: tuple[str, ...] = ()
+    """Why items were not answered, one for each that was tried."""
+
+    @property
+    def words(self) -> str:
+        """The outcome as a sentence."""
+        untried = self.wanted - self.answered - len(self.problems)
+        several = [f"{self.answered} of {self.wanted} answered"] if self.wanted > 1 else []
+        rest = [f"{counted(untried, 'other')} not tried, because the first one failed"] if untried else []
+        return "; ".join((*several, *self.problems, *rest))
+
+
+class AnswerDelivery:
+    """Answers what the agents of one sweep wait with."""
+
+    def __init__(self, context: AgentContext, live_agents: AgentWatches, messages: AgentMessages) -> None:
+        self._context = context
+        self._live_agents = live_agents
+        self._messages = messages
+        self._under_way: set[str] = set()
+        self._tried_by_rule: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is on its way."""
+        return bool(self._tasks)
+
+    def begin(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
+        """Start work that brings answers."""
+        task = group.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def apply_rules(self, group: asyncio.TaskGroup) -> None:
+        """Begin to answer what the rules of the sweep answer."""
+        if not self._context.state.rules:
+            return
+        for test in self._live_agents.watches:
+            record = self._context.state.record_of(test)
+            for asked in record.asks:
+                is_open = asked.answered_at is None and asked.item not in self._under_way | self._tried_by_rule
+                rule = rule_for(self._context.state.rules, asked, record.own_places) if is_open else None
+                if rule is not None:
+                    self._tried_by_rule.add(asked.item)
+                    self.begin(group, self._answer_by_rule(asked.item, rule.answer, rule.by, rule.id))
+
+    async def _answer_by_rule(self, item: str, text: str, by: str, rule: str) -> None:
+        await self.answer([item], text, by=by, rule=rule)
+
+    async def answer(self, items: Sequence[str], text: str, *, by: str, rule: str = "") -> AnswerResult:
+        """Answer the first of these items, and the others once that has worked."""
+        problems: list[str] = []
+        wanted = list(dict.fromkeys(items))
+        waiting = deque(wanted)
+        while waiting:
+            problem, is_over = await self._try_to_answer(waiting.popleft(), text, by, rule)
+            if not problem:
+                others = await asyncio.gather(*(self._try_to_answer(item, text, by, rule) for item in waiting))
+                problems += [problem for problem, _ in others if problem]
+                return AnswerResult(len(wanted) - len(problems), len(wanted), tuple(problems))
+            problems.append(problem)
+            if not is_over:
+                break
+        return AnswerResult(0, len(wanted), tuple(problems))
+
+    async def _try_to_answer(self, item: str, text: str, by: str, rule: str) -> tuple[str, bool]:
+        """Answer one item; return why that failed, and whether it had been over before: that says nothing of others."""
+        wait = find_wait(self._records(), item)
+        if wait is None:
+            return GONE, True
+        record, asked = wait
+        name = record.agent or plain(record.test, 200)
+        if asked is not None and asked.answered_at is not None:
+            return f"{name}: {asked.answered_by or 'somebody'} has answered it already", True
+        if item in self._under_way:
+            return f"{name}: somebody is answering it already", True
+        self._under_way.add(item)
+        try:
+            if asked is None:
+                problems = await self._messages.send([record.test], text, by=by)
+                return "; ".join(problems), False
+            await self._answer_ask(record, asked, text, by, rule)
+        except AnswerFailed as error:
+            self._context.note(f"the answer of {by} was not given: {error.message}", level="warning", test=record.test)
+            return f"{name}: {error.message}", False
+        finally:
+            self._under_way.discard(item)
+        return "", False
+
+    def _records(self) -> list[TestRecord]:
+        return [self._context.state.record_of(test) for test in self._live_agents.watches]
+
+    async def _answer_ask(self, record: TestRecord, asked: OpenQuestion, text: str, by: str, rule: str) -> None:
+        problem = answer_problem(asked.ask, text)
+        watch = self._live_agents.watches.get(record.test)
+        if watch is None or watch.observer is None:
+            problem = "its agent has ended"
+        if problem or watch is None or watch.observer is None:
+            raise AnswerFailed(problem)
+        file = watch.observer.answer(asked.ask, text, by)
+        await self._write(AgentFile(watch.address, file.path), file)
+        self._context.record(AskAnswered(test=record.test, ask=asked.ask.id, text=text, by=by, rule=rule))
+        why = await self._how_it_ended(record.test, asked)
+        if why is None:
+            raise AnswerFailed("the answer lies ready, but its hook has not taken it: answer it in its terminal")
+        if why != "answered":
+            raise AnswerFailed(f"it was over first ({why or 'its hook has ended'}): the answer was not used")
+
+    async def _write(self, file: AgentFile, answer: AnswerFile) -> None:
+        try:
+            await self._context.place.write_file(file, answer.content, is_new=True)
+        except FileExistsError:
+            raise AnswerFailed("it has been answered already") from None
+        except (OSError, SwarmError) as error:
+            raise AnswerFailed(f"the answer could not be written: {error}") from error
+
+    async def _how_it_ended(self, test: str, asked: OpenQuestion) -> str | None:
+        """Wait for the hook to take an answer; return how the ask ended, None when it is still open."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + TAKEN_WITHIN
+        while loop.time() < deadline:
+            watch = self._live_agents.watches.get(test)
+            ended = watch.observer.ended_asks if watch is not None and watch.observer is not None else {}
+            if asked.ask.id in ended:
+                return ended[asked.ask.id].why
+            if watch is None:
+                return "its agent has ended"
+            await asyncio.sleep(_POLL)
+        return None

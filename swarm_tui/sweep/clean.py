@@ -1,0 +1,372 @@
+"""Remove what a sweep left outside of its folder, here and on hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import posixpath
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.names import branch_ref
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_settings import mngr_environment
+from swarm_tui.adapters.tmux import Tmux
+from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
+from swarm_tui.agents.types import HomeLeftovers, agent_type_of_sweep
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.hosts.preparation import far_folder
+from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentStatus, Host, HostUnreachable, ReadRequest
+from swarm_tui.hosts.registry import Hosts, open_hosts
+from swarm_tui.hosts.ssh import SshHost
+from swarm_tui.journal.folder import runs_folder
+from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.results import State
+from swarm_tui.model.spec import SweepSpec
+from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_address, agent_id_of, before_refs, held_refs, pulled_ref
+from swarm_tui.sweep.copies import base_branch, checked_temporary, temporary_folder
+from swarm_tui.sweep.destroy import destroy_agents, remove_by_hand
+from swarm_tui.sweep.host_creation import destroy_host, held_hosts
+from swarm_tui.sweep.launch import wait_for_creates
+from swarm_tui.sweep.pull import unfetched_commits
+from swarm_tui.testing.python import folders_of_agent_pythons
+
+_AT_ONCE: Final = 500
+
+_REMOVE_FOLDERS: Final = """
+rm -rf -- "$@"
+rmdir -- "$(dirname -- "$1")" 2>/dev/null
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HostLeftovers:
+    """On which hosts something of a sweep is left, and which do not answer."""
+
+    names: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
+
+
+async def find_on_hosts(spec: SweepSpec, place: Host) -> HostLeftovers:
+    """Look on all hosts at once."""
+    places = ssh_places(place)
+    found = await asyncio.gather(*(_has_something(spec, one) for one in places), return_exceptions=True)
+    names, unreached = [], []
+    for one, answer in zip(places, found, strict=True):
+        if isinstance(answer, HostUnreachable):
+            unreached.append(one.access.name)
+        elif isinstance(answer, BaseException):
+            raise answer
+        elif answer:
+            names.append(one.access.name)
+    return HostLeftovers(tuple(names), tuple(unreached))
+
+
+async def clean_hosts(spec: SweepSpec, place: Host, left: HostLeftovers, records: Sequence[TestRecord]) -> list[str]:
+    """Remove what is there; return what could not be removed."""
+    cleaned = [one for one in ssh_places(place) if one.access.name in left.names]
+    answers = await asyncio.gather(*(_clean(spec, one, records) for one in cleaned), return_exceptions=True)
+    problems = [f"{name} does not answer: what is there stays until it does" for name in left.unreached]
+    for one, answer in zip(cleaned, answers, strict=True):
+        if isinstance(answer, SwarmError):
+            problems.append(f"{one.access.name}: {answer}")
+        elif isinstance(answer, BaseException):
+            raise answer
+    return problems
+
+
+def ssh_places(place: Host) -> list[SshHost]:
+    places = place.places.values() if isinstance(place, Hosts) else [place]
+    return [one for one in places if isinstance(one, SshHost)]
+
+
+async def _has_something(spec: SweepSpec, place: SshHost) -> bool:
+    return (await place.link.run(["test", "-e", far_folder(place.access, spec.sweep)])).code == 0
+
+
+async def _clean(spec: SweepSpec, place: SshHost, records: Sequence[TestRecord]) -> None:
+    addresses = list(_possible_agents(spec, place, records))
+    for start in range(0, len(addresses), _AT_ONCE):
+        await _remove_orphans(place, addresses[start : start + _AT_ONCE])
+    temporary = checked_temporary(spec)
+    ours = [far_folder(place.access, spec.sweep), *([temporary] if temporary else [])]
+    await place.link.run(["sh", "-c", _REMOVE_FOLDERS, "remove", *ours], timeout=600)
+
+
+async def _remove_orphans(place: SshHost, addresses: Sequence[AgentAddress]) -> None:
+    """Remove what is there of agents that were destroyed already, or never came to be."""
+    left = await place.link.run(["sh", "-c", 'ls -d -- "$@" 2>/dev/null; exit 0', "ls", *_folders(addresses)])
+    there = set(left.text.splitlines())
+    orphans = [one for one in addresses if one.work_dir in there or one.state_dir in there]
+    if orphans:
+        await remove_by_hand(place, orphans)
+
+
+def _possible_agents(spec: SweepSpec, place: SshHost, records: Iterable[TestRecord]) -> Iterator[AgentAddress]:
+    """Return every agent that the sweep may have made on a host: their ids and folders are derived."""
+    for record in records:
+        for attempt in range(1, record.attempt + 1):
+            yield agent_address(spec, place.access.host_dir, record.agent, attempt, place.access.name)
+
+
+def _folders(addresses: Iterable[AgentAddress]) -> list[str]:
+    return [posixpath.normpath(path) for address in addresses for path in (address.work_dir, address.state_dir)]
+
+
+ATTEMPTS_KNOWN: Final = 100
+_LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What a sweep has outside its folder, and what of it exists nowhere else."""
+
+    agents: tuple[AgentStatus, ...] = ()
+    refs: tuple[tuple[str, str], ...] = ()
+    """Refs of ours and agents' branches in the user's repository, each with its commit."""
+    private_home: Path | None = None
+    temporary: Path | None = None
+    """The folder of the agents' temporary folders."""
+    losses: tuple[str, ...] = ()
+    """Sentences: each is something that is nowhere else."""
+    hosts: HostLeftovers = field(default_factory=HostLeftovers)
+    made: tuple[str, ...] = ()
+    """The hosts that were made for the sweep."""
+    home: HomeLeftovers = field(default_factory=HomeLeftovers)
+    """What agents left in the user's home folder."""
+
+    @property
+    def is_nothing(self) -> bool:
+        has_local = self.agents or self.refs or self.private_home or self.temporary or self.home.removable
+        return not has_local and not self.hosts.names and not self.hosts.unreached and not self.made
+
+
+async def find_leftovers(opened: OpenedSweep) -> Leftovers:
+    """Look for everything that `remove_leftovers` would remove."""
+    if opened.has_running_engine:
+        name = opened.folder.name
+        raise UsageError(f"an engine works on {name}", f"`swarm-tui stop {name}` first")
+    if original_of(opened) is not None:
+        return Leftovers()
+    integrator = opened.state.integrator
+    await wait_for_creates([*opened.state.tests(), *([integrator] if integrator is not None else [])])
+    place = open_hosts(opened.spec)
+    try:
+        return await _find_leftovers(opened, place)
+    finally:
+        await place.close()
+
+
+async def _find_leftovers(opened: OpenedSweep, place: Host) -> Leftovers:
+    hosts = await find_on_hosts(opened.spec, place)
+    agents = await _find_agents(opened.spec, place)
+    refs, losses = await asyncio.to_thread(_find_refs, opened)
+    record_of = {record.agent: record for record in opened.state.tests()}
+    root = Path(opened.spec.repository)
+    repository = await asyncio.to_thread(Repository.open, root) if agents and root.is_dir() else None
+    for agent in agents:
+        losses += await losses_with(place, agent, record_of.get(agent.name))
+        if repository is not None:
+            losses += await unfetched_commits(repository, place, agent.address)
+    home, temporary = private_home(opened.spec), temporary_folder(opened.spec)
+    made: list[str] = []
+    if opened.spec.provider != LOCAL_HOST:
+        made = await held_hosts(_mngr_of(opened.spec), opened.spec)
+        working = (record for record in opened.state.tests() if record.host in made and not record.is_finished)
+        losses += [f"{record.agent} is {record.mark} on {record.host}" for record in working]
+    in_home = HomeLeftovers()
+    if home is None:
+        copies, environment = _local_copies(opened, place), _home_environment(opened.spec)
+        in_home = await asyncio.to_thread(agent_type_of_sweep(opened.spec).home_leftovers, copies, environment)
+    return Leftovers(agents, tuple(refs), home, temporary, tuple(losses), hosts, tuple(made), in_home)
+
+
+def _local_copies(opened: OpenedSweep, place: Host) -> list[str]:
+    """Return the paths of all copies that the sweep may have created on this machine. They are derived."""
+    spec, integrator = opened.spec, opened.state.integrator
+    if spec.is_watch:
+        return []
+    records = [*opened.state.tests(), *([integrator] if integrator is not None else [])]
+    host_dir = spec.mngr.host_dir or place.host_dir_of(LOCAL_HOST)
+    return [
+        agent_address(spec, host_dir, record.agent, attempt).work_dir
+        for record in records
+        # A forged journal must not name the copies of other programs.
+        if record.agent.startswith(f"swarm-{spec.sweep}-") and "/" not in record.agent
+        for attempt in range(1, record.attempt + 1)
+    ]
+
+
+def _home_environment(spec: SweepSpec) -> dict[str, str]:
+    own = {"CLAUDE_CONFIG_DIR": os.environ.get("CLAUDE_CONFIG_DIR", "")}
+    return mngr_environment(spec.mngr, {name: value for name, value in own.items() if value})
+
+
+def _mngr_of(spec: SweepSpec) -> Mngr:
+    return Mngr(spec.mngr.path, mngr_environment(spec.mngr), Path(spec.repository))
+
+
+def original_of(opened: OpenedSweep) -> Path | None:
+    """Return the sweep's own folder when this one is a copy of it: agents and refs belong to the original."""
+    spec = opened.spec
+    own = runs_folder(Path(spec.repository)) / spec.sweep
+    is_copy = (own / "sweep.json").is_file() and own.resolve() != opened.folder.root.resolve()
+    return own if is_copy else None
+
+
+async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[str]:
+    """Remove it all; return what could not be removed."""
+    place = open_hosts(opened.spec)
+    try:
+        return await _remove_leftovers(opened, leftovers, place)
+    finally:
+        await place.close()
+
+
+async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, place: Host) -> list[str]:
+    problems: list[str] = []
+    spec = opened.spec
+    for folder in folders_of_agent_pythons(opened.folder):
+        problems += await asyncio.to_thread(remove_folder, folder)
+    environment = mngr_environment(spec.mngr)
+    if leftovers.agents:
+        addresses = [agent.address for agent in leftovers.agents]
+        failed = await destroy_agents(_mngr_of(spec), place, addresses)
+        problems += [f"{failure.agent}: {failure.error}" for failure in failed]
+        if spec.transfer == "worktree":
+            repository = await asyncio.to_thread(Repository.open, Path(spec.repository))
+            await asyncio.to_thread(repository.run, "worktree", "prune")
+    for host in leftovers.made:
+        try:
+            await destroy_host(_mngr_of(spec), host)
+        except SwarmError as error:
+            problems.append(str(error))
+    problems += await clean_hosts(spec, place, leftovers.hosts, list(opened.state.tests()))
+    if leftovers.refs:
+        problems += await asyncio.to_thread(_delete_refs, Path(spec.repository), leftovers.refs)
+    if leftovers.temporary is not None:
+        problems += await asyncio.to_thread(remove_folder, leftovers.temporary)
+    if leftovers.home.removable:
+        clean_home = agent_type_of_sweep(spec).clean_home
+        problems += await asyncio.to_thread(clean_home, _local_copies(opened, place), _home_environment(spec))
+    if leftovers.private_home is not None:
+        await Tmux(environment).kill_server()
+        problems += await asyncio.to_thread(remove_folder, leftovers.private_home)
+    return problems
+
+
+def remove_folder(folder: Path) -> list[str]:
+    """Remove a folder with all that is in it; return what could not be removed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        if folder.exists():
+            # The first time it went on beyond what it could not remove; now it says what that was.
+            shutil.rmtree(folder)
+    except OSError as error:
+        return [f"{error.filename or folder}: {error.strerror or error}"]
+    return []
+
+
+async def _find_agents(spec: SweepSpec, place: Host) -> tuple[AgentStatus, ...]:
+    if not spec.access and not await place.has_mngr():
+        return ()
+    try:
+        found = await place.agent_statuses()
+    except HostUnreachable as error:
+        raise SwarmError(f"the agents cannot be seen: {error.message}", error.hint) from error
+    return tuple(agent for agent in found.agents.values() if _is_ours(spec, agent))
+
+
+def _is_ours(spec: SweepSpec, agent: AgentStatus) -> bool:
+    """Return whether this sweep made the agent: others may bear its label, but not an id derived from it."""
+    if agent.labels.get(LABEL_SWEEP) != spec.sweep:
+        return False
+    return any(agent_id_of(spec, agent.name, attempt) == agent.address.agent_id for attempt in range(1, ATTEMPTS_KNOWN))
+
+
+async def losses_with(place: Host, agent: AgentStatus, record: TestRecord | None) -> list[str]:
+    losses = []
+    if agent.state in _LIVING:
+        losses.append(f"{agent.name} is still {agent.state.lower()}")
+    if record is None:
+        return losses
+    is_harvested = record.state is State.DONE and record.harvest.end == "archive"
+    (archive,) = await place.read_files([ReadRequest(AgentFile(agent.address, ARCHIVE_PATH))])
+    if not is_harvested and archive is not None:
+        losses.append(f"{agent.name} has handed in work that was never harvested (`swarm-tui resume` does)")
+    try:
+        if not record.harvest.has_uncommitted and await place.uncommitted_paths(agent.address, without=OUTPUT_FOLDER):
+            losses.append(f"{agent.name} has uncommitted work in {agent.address.work_dir}")
+    except SwarmError as error:
+        losses.append(f"{agent.name} has files in {agent.address.work_dir}: {error.message}")
+    return losses
+
+
+def _find_refs(opened: OpenedSweep) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the refs to delete, and which of their commits are on no branch of the user."""
+    spec = opened.spec
+    if not Path(spec.repository).is_dir():
+        return [], []
+    repository = Repository.open(Path(spec.repository))
+    found = dict(repository.refs(f"refs/swarm/{spec.sweep}", held_refs(spec)))
+    records = {pulled_ref(spec, record.branch): record for record in opened.state.tests() if record.branch}
+    for record in records.values():
+        tip = repository.ref(branch_ref(record.branch)) if spec.transfer == "worktree" else None
+        if tip is not None:
+            found[branch_ref(record.branch)] = tip
+    if repository.ref(branch_ref(base_branch(spec))) == spec.base:
+        found[branch_ref(base_branch(spec))] = spec.base
+    losses = []
+    for name, tip in found.items():
+        if name.startswith(before_refs(spec)) and name not in records:
+            # What a fix was before it was sent back: its agent's commits are in a bundle.
+            continue
+        lost = int(repository.run("rev-list", "--count", tip, "--not", spec.base, "--branches").text or 0)
+        harvested = records.get(name)
+        is_bundled = harvested is not None and (opened.folder.agent(harvested.agent) / "branch.bundle").exists()
+        if lost and not is_bundled:
+            commits = counted(lost, "commit that is", "commits that are")
+            losses.append(f"{name} holds {commits} on no branch and in no bundle of the sweep's folder")
+    return list(found.items()), losses
+
+
+def _delete_refs(folder: Path, refs: tuple[tuple[str, str], ...]) -> list[str]:
+    repository = Repository.open(folder)
+    problems = []
+    for name, tip in refs:
+        try:
+            repository.delete_ref(name, old=tip)
+        except SwarmError as error:
+            problems.append(str(error))
+    return problems
+
+
+def private_home(spec: SweepSpec) -> Path | None:
+    """Return the folder that was made for this sweep's mngr alone, if it is there and looks like one that we make.
+
+    sweep.json is a file that anybody may have written: nothing is removed on its word alone.
+    """
+    settings = spec.mngr
+    if not spec.is_private or not settings.home or not settings.tmux_tmpdir or not settings.host_dir:
+        return None
+    root = Path(settings.home).parent
+    is_ours = (
+        root.name.startswith("sw")
+        and Path(settings.tmux_tmpdir) == root / "t"
+        and Path(settings.home) == root / "home"
+        and Path(settings.host_dir) == root / "home" / ".mngr"
+    )
+    if not is_ours or root.is_symlink() or not root.is_dir():
+        return None
+    entries = {entry.name for entry in root.iterdir()}
+    has_own_rights = stat.S_IMODE(root.stat().st_mode) == 0o700
+    return root if entries <= {"home", "t"} and has_own_rights else None

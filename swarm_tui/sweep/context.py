@@ -1,0 +1,85 @@
+"""What every part of the engine works with: the sweep, its journal, its agents' place, mngr and git."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr import MngrAdapter
+from swarm_tui.adapters.mngr_settings import HOST_VARIABLES, mngr_environment
+from swarm_tui.adapters.processes.environment import passed_variables
+from swarm_tui.hosts.preparation import HostPreparation
+from swarm_tui.hosts.protocol import AgentAddress, Host
+from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.folder import SweepFolder, make_own_folder
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.events import KnownEvent, Noted
+from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.spec import SweepSpec
+from swarm_tui.sweep.agent_context import agent_address
+from swarm_tui.sweep.copies import CopySource, copy_variables
+from swarm_tui.sweep.slots import SHORTAGE_PAUSES
+
+
+def agents_environment(spec: SweepSpec, repository: Repository) -> dict[str, str]:
+    """Return the environment of mngr's calls, with what the agents get from that of this process."""
+    passed = passed_variables(spec.agent_environment)
+    environment = mngr_environment(spec.mngr, passed | copy_variables(repository, spec.fill))
+    # mngr's tmux server passes them to every agent.
+    withheld = set(spec.integrator_environment)
+    if not spec.access and spec.provider == LOCAL_HOST:
+        withheld |= set(HOST_VARIABLES)
+    return {name: value for name, value in environment.items() if name not in withheld - set(spec.agent_environment)}
+
+
+@dataclass(slots=True)
+class SweepContext:
+    """One sweep in the hands of its engine. Only the event loop's own thread records."""
+
+    folder: SweepFolder
+    spec: SweepSpec
+    writer: JournalWriter
+    state: SweepState
+    mngr: MngrAdapter
+    place: Host
+    repository: Repository
+    """The user's repository: its objects and refs, never its checkout."""
+    begun_at: float = field(default_factory=time.time)
+    """When this engine began: what was asked earlier was asked of another."""
+    shortage_pauses: Sequence[float] = SHORTAGE_PAUSES
+    """Seconds to wait before each repetition of what failed for lack of resources."""
+    copy_source: CopySource = field(init=False)
+    preparation: HostPreparation = field(init=False)
+    _noted: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.copy_source = CopySource(self.repository, self.spec)
+        self.preparation = HostPreparation(self.spec, self.folder, self.repository, self._note_error)
+
+    def record(self, event: KnownEvent) -> None:
+        """Write an event to the journal and take it into the state."""
+        self.state.apply(self.writer.append(event))
+
+    def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
+        """Leave a sentence in the log for people."""
+        self.record(Noted(level=level, text=text, test=test))
+
+    def note_once(self, text: str, *, level: Literal["info", "warning", "error"] = "info") -> None:
+        """Leave a sentence in the log that this engine has not left there before."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.note(text, level=level)
+
+    def _note_error(self, text: str) -> None:
+        self.note_once(text, level="error")
+
+    def address_of(self, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
+        return agent_address(self.spec, self.place.host_dir_of(host), agent, attempt, host)
+
+    def agent_folder(self, agent: str) -> Path:
+        """Return the folder of what is known of one agent; it is made when missing."""
+        return make_own_folder(self.folder.agent(agent))

@@ -1,0 +1,304 @@
+"""The engine process (python -m swarm_tui.sweep.engine): lock, recover, resume, run, measure strength afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Literal
+
+from swarm_tui import __version__
+from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves
+from swarm_tui.agents.types import agent_type_of_sweep
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.hosts.registry import open_hosts
+from swarm_tui.journal.append import EngineLock, JournalWriter, engine_process_id
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.recover import JournalOwner, RecoveredJournal, take_up_journal
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.events import CheckoutChanged, EngineEnded, EngineStarted, IntegrationFailed
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.hosts import made_hosts
+from swarm_tui.model.spec import SweepSpec
+from swarm_tui.sweep.agent_context import integrator_of
+from swarm_tui.sweep.context import SweepContext, agents_environment
+from swarm_tui.sweep.copies import hold_base, remove_temporary_folder
+from swarm_tui.sweep.notifications import Notifier, notifier_of
+from swarm_tui.sweep.requests import RequestHandler
+from swarm_tui.sweep.resume import Resumer, check_continued
+from swarm_tui.sweep.run import SweepRunner, first_error
+from swarm_tui.sweep.user_checkout import checkout_changes, remember_checkout
+
+LONGEST: Final = 1800.0
+"""So many seconds it may take; `swarm-tui fixes --strength` goes on from there."""
+_LOOK: Final = 1.0
+
+
+async def announce_measuring(context: SweepContext) -> bool:
+    """Return whether there is something to measure, and say in the log that it begins."""
+    integration = context.state.integration
+    if not context.spec.measures_teeth or integration.state != "done" or not integration.tip:
+        return False
+    try:
+        count = await asyncio.to_thread(_count_unmeasured, context.folder)
+    except (SwarmError, OSError) as error:
+        context.note(f"the tests that were changed cannot be measured: {error}", level="warning")
+        return False
+    if count:
+        changed = counted(count, "changed test")
+        context.note(f"{changed}: measured from now on, in the background; `swarm-tui fixes --strength` waits for it")
+    return count > 0
+
+
+def _count_unmeasured(folder: SweepFolder) -> int:
+    from swarm_tui.review.open import review_sweep
+    from swarm_tui.strength.review import teeth_of_review
+
+    with review_sweep(folder) as review:
+        return teeth_of_review(review, folder)[0].unmeasured
+
+
+async def measure_teeth(folder: SweepFolder) -> None:
+    """Measure the tests that a sweep changed, until that is done, takes too long, or an engine works again."""
+    from swarm_tui.review.open import review_sweep
+    from swarm_tui.strength.review import teeth_of_review
+
+    end = time.monotonic() + LONGEST
+    try:
+        with await asyncio.to_thread(review_sweep, folder) as review:
+            teeth, _ = await asyncio.to_thread(teeth_of_review, review, folder)
+            measuring = asyncio.ensure_future(teeth.measure(lambda _: None))
+            try:
+                while not measuring.done() and time.monotonic() < end and engine_process_id(folder.lock) is None:
+                    await asyncio.wait({measuring}, timeout=_LOOK)
+                if measuring.done():
+                    measuring.result()
+            finally:
+                measuring.cancel()
+                await asyncio.gather(measuring, return_exceptions=True)
+    except (SwarmError, OSError) as error:
+        # The journal is closed: this goes to the engine's log.
+        print(f"the changed tests are not measured: {error}", file=sys.stderr)
+
+
+_NICENESS: Final = 10
+"""Of what runs when the sweep is over: it leaves the processors to people."""
+
+OpenContext = Callable[[SweepFolder, SweepSpec, JournalWriter, SweepState], SweepContext]
+
+
+def run_engine(root: Path, *, is_relaunching: bool = False, open_context: OpenContext | None = None) -> int:
+    """Work on the sweep in a folder until it is done; return the exit code."""
+    folder = SweepFolder(root)
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    try:
+        code, notifier, is_measuring = asyncio.run(_work(folder, is_relaunching, open_context or make_context))
+    finally:
+        lock.release()
+    asyncio.run(_end(folder, notifier, is_measuring=is_measuring))
+    return code
+
+
+async def _end(folder: SweepFolder, notifier: Notifier, *, is_measuring: bool) -> None:
+    """Do what nobody waits for: the sweep is over for everybody else."""
+    if is_measuring:
+        os.nice(_NICENESS)
+    # A last message may have to wait until it may be sent.
+    work = [notifier.send_last(), *([measure_teeth(folder)] if is_measuring else [])]
+    tasks = [asyncio.ensure_future(each) for each in work]
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: [task.cancel() for task in tasks])
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+
+
+async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenContext) -> tuple[int, Notifier, bool]:
+    spec = folder.read_spec()
+    await check_continued(folder, spec)
+    taken_up = await asyncio.to_thread(take_up_journal, folder, spec)
+    writer, state = taken_up.writer, taken_up.state
+    with writer:
+        context = open_context(folder, spec, writer, state)
+        was_started, is_resumed = state.started_at is not None, taken_up.is_resumed
+        context.record(
+            EngineStarted(
+                pid=os.getpid(),
+                machine=platform.node(),
+                version=__version__,
+                is_resumed=is_resumed,
+                slots=state.slots or spec.slots,
+                budget=state.budget.total if was_started else spec.budget or 0.0,
+                budget_each=state.budget.each if was_started else spec.budget_each or 0.0,
+            )
+        )
+        if taken_up.repair.summary:
+            context.note(taken_up.repair.summary, level="warning")
+        notifier, keeper = notifier_of(context), JournalOwner(folder, writer, state)
+        beside = [asyncio.ensure_future(work) for work in (notifier.run(), keeper.run())]
+        try:
+            why, reason = await _run(context, taken_up, is_relaunching)
+        finally:
+            await context.place.close()
+        if why == "finished" and not spec.keep_agents:
+            await asyncio.to_thread(remove_temporary_folder, spec)
+        is_measuring = why == "finished" and await announce_measuring(context)
+        for task in beside:
+            task.cancel()
+        context.record(EngineEnded(why=why, reason=reason))
+        writer.sync()
+        keeper.count_foreign_lines()
+        await keeper.keep()
+    return (1 if why == "failed" else 0), notifier, is_measuring
+
+
+def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> SweepContext:
+    """Open the adapters that a sweep is worked on through."""
+    repository = Repository.open(Path(spec.repository))
+    return SweepContext(
+        folder=folder,
+        spec=spec,
+        writer=writer,
+        state=state,
+        mngr=Mngr(spec.mngr.path, agents_environment(spec, repository), Path(spec.repository)),
+        place=open_hosts(spec, made_hosts(state.hosts)),
+        repository=repository,
+    )
+
+
+async def _run(
+    context: SweepContext, taken_up: RecoveredJournal, is_relaunching: bool
+) -> tuple[Literal["finished", "stopped", "failed"], str]:
+    runner = SweepRunner(context)
+    working = asyncio.ensure_future(_resume_and_run(runner, taken_up, is_relaunching))
+    # On SIGTERM the engine ends at once; its agents go on working, and `resume` adopts them.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
+    try:
+        await working
+    except asyncio.CancelledError:
+        return "stopped", "the engine was asked to end; its agents work on"
+    except (SwarmError, OSError) as error:
+        # Most often a full disk. If the journal cannot be written either, the error goes to the engine's log.
+        return "failed", str(error)
+    await _report_checkout(context)
+    if runner.is_stopping:
+        return "stopped", runner.stop_reason
+    return "finished", ""
+
+
+async def _remember_checkout(context: SweepContext) -> None:
+    try:
+        await asyncio.to_thread(remember_checkout, context.folder, context.repository)
+    except SwarmError as error:
+        context.note(f"changes in your repository will not be noticed: {error}", level="warning")
+
+
+async def _report_checkout(context: SweepContext) -> None:
+    """Record what is different in the user's repository since the agents began."""
+    try:
+        changes = await asyncio.to_thread(checkout_changes, context)
+        if changes:
+            known = context.state.checkout_changes
+            context.record(CheckoutChanged(changes=(*known, *(each for each in changes if each not in known))))
+    except (SwarmError, OSError) as error:
+        context.note(f"the checkout cannot be compared with what it was: {error}", level="warning")
+
+
+async def _resume_and_run(runner: SweepRunner, taken_up: RecoveredJournal, is_relaunching: bool) -> None:
+    await asyncio.to_thread(hold_base, runner.context.repository, runner.context.spec)
+    await _remember_checkout(runner.context)
+    kind = agent_type_of_sweep(runner.context.spec)
+    if taken_up.is_resumed:
+        await Resumer(runner.context, runner, is_relaunching).resume(taken_up.earlier)
+    elif kind.unknown_facts:
+        runner.context.note(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
+    if runner.new_hosts is not None:
+        await runner.new_hosts.take_up()
+    try:
+        await runner.run(RequestHandler(runner.context, runner))
+    except BaseExceptionGroup as errors:
+        raise first_error(errors) from errors
+
+
+def main() -> int:
+    keep_ignored_signals_to_ourselves()
+    try:
+        return run_engine(Path(sys.argv[1]), is_relaunching="--relaunch" in sys.argv[2:])
+    except SwarmError as error:
+        print(f"swarm-tui engine: {error}", file=sys.stderr, flush=True)
+        return error.exit_code
+    except OSError as error:
+        print(f"swarm-tui engine: {error}", file=sys.stderr, flush=True)
+        return 1
+
+
+Who = Literal["builtin", "agent"]
+
+
+def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
+    """Integrate what the agents have made so far and return the state after it; `by` None is the sweep's own choice."""
+    spec = folder.read_spec()
+    if spec.is_newer_format:
+        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+    who: Who = by or ("agent" if spec.integrator == "agent" else "builtin")
+    if who == "agent" and not agent_type_of_sweep(spec).can_integrate:
+        raise UsageError(f"the {spec.agent_type} agent cannot integrate", "`--integrator builtin` can")
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    try:
+        taken_up = take_up_journal(folder, spec)
+        state = taken_up.state
+        ended_why, ended_reason, slots = state.ended_why, state.ended_reason, state.slots
+        with taken_up.writer as writer:
+            context = make_context(folder, spec.model_copy(update={"integrator": who}), writer, state)
+            started = EngineStarted(pid=os.getpid(), machine=platform.node(), version=__version__, slots=slots)
+            context.record(started.model_copy(update={"is_resumed": True}))
+            try:
+                asyncio.run(integrate_sweep(context))
+            except KeyboardInterrupt:
+                context.record(IntegrationFailed(reason="stopped; `swarm-tui integrate` repeats it"))
+                asyncio.run(_stop_integrator(context))
+                raise
+            finally:
+                # The end of the sweep is recorded as it was before.
+                is_finished = ended_why == "finished"
+                context.record(EngineEnded(why="finished" if is_finished else "stopped", reason=ended_reason))
+                writer.sync()
+    finally:
+        lock.release()
+    return state
+
+
+async def integrate_sweep(context: SweepContext) -> None:
+    try:
+        await SweepRunner(context, is_integrating_only=True).run(_NoRequests())
+    except BaseExceptionGroup as errors:
+        raise first_error(errors) from errors
+
+
+class _NoRequests:
+    """No engine lives that people could ask."""
+
+    is_busy = False
+
+    def carry_out_new(self, group: asyncio.TaskGroup) -> None:
+        """Do nothing."""
+
+
+async def _stop_integrator(context: SweepContext) -> None:
+    """Stop the integrator's agent, which no engine watches."""
+    with contextlib.suppress(SwarmError):
+        await context.mngr.stop([integrator_of(context.spec)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

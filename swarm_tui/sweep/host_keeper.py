@@ -1,0 +1,167 @@
+"""What becomes of tests when their host is given up, and of agents when their host is back."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.agents.judging import AgentEnd
+from swarm_tui.hosts.protocol import AgentFile, AgentStatus, HostReport, HostUnreachable, ReadRequest
+from swarm_tui.model.events import Harvested, HostBack, HostGone, HostLost, HostSeen, Launched, Queued
+from swarm_tui.model.formatting import duration
+from swarm_tui.model.report import PulledWork
+from swarm_tui.model.results import Result, State
+from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_id_of
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.host_pool import HostUse
+from swarm_tui.sweep.live_agents import LiveAgents
+
+if TYPE_CHECKING:
+    from swarm_tui.sweep.run import SweepRunner
+
+
+_LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
+
+
+def abandon_hosts(runner: SweepRunner, hosts: Sequence[str]) -> None:
+    """Queue the tests again whose agents are on hosts that were given up; without any other host they fail."""
+    context = runner.context
+    lost = [test for test, watch in runner.live_agents.watches.items() if watch.address.host in hosts]
+    for test in lost:
+        if runner.is_busy_with(test):
+            continue
+        watch = runner.live_agents.watches.pop(test)
+        host = context.state.hosts[watch.address.host]
+        reason = f"{host.name} was given up: {host.reason}"
+        if runner.pool.why_hopeless(runner.hosts.gone):
+            report = PulledWork(errored=True, end=AgentEnd.GONE.value)
+            context.record(Harvested(test=test, result=Result.FAILED, reason=reason, harvest=report))
+            runner.is_integration_due = True
+        else:
+            context.record(Queued(test=test, reason=reason))
+            runner.queue[test] = None
+
+
+async def resume_on_host(runner: SweepRunner, host: str) -> None:
+    """Adopt the agents of queued tests that went on while their host was away; stop those that others replaced."""
+    context = runner.context
+    try:
+        found = (await context.place.agent_statuses()).agents
+        stale = runner.hosts.stale_agents(host, found)
+        archives = await context.place.read_files([ReadRequest(AgentFile(one.address, ARCHIVE_PATH)) for one in stale])
+    except HostUnreachable:
+        # It is lost again.
+        return
+    test_of = {record.agent: record.test for record in context.state.tests()}
+    for status, archive in zip(stale, archives, strict=True):
+        record = context.state.record_of(test_of[status.name])
+        is_last = status.address.agent_id == agent_id_of(context.spec, status.name, record.attempt)
+        is_of_use = status.state in _LIVING or archive is not None
+        if is_last and is_of_use and record.state is State.QUEUED and record.test in runner.queue:
+            del runner.queue[record.test]
+            context.record(
+                Launched(
+                    test=record.test,
+                    agent_id=status.address.agent_id,
+                    host=host,
+                    work_dir=status.address.work_dir,
+                    state_dir=status.address.state_dir,
+                    is_adopted=True,
+                )
+            )
+            task = runner.task_of(record.test)
+            adopted = context.state.record_of(record.test)
+            runner.live_agents.watch_agent(context.spec, task, adopted, is_adopted=True)
+        elif status.state != "STOPPED":
+            runner.live_agents.stop_later(status.address, is_working=True)
+
+
+SEEN_INTERVAL: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostChanges:
+    """What has become of the hosts since the last look."""
+
+    back: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    """Given up by now, or before; agents that are watched there still have to be given up too."""
+
+
+class HostKeeper:
+    """Compares what the place reports of its hosts with the journal."""
+
+    def __init__(self, context: SweepContext, live_agents: LiveAgents) -> None:
+        self.lost: frozenset[str] = frozenset()
+        """The hosts that do not answer at this moment: nothing is concluded about their agents."""
+        self.unreachable: frozenset[str] = frozenset()
+        """Those of them that have failed to answer; the others were not asked yet."""
+        self._context = context
+        self._live_agents = live_agents
+        self._lost_at: dict[str, float] = {}
+        self._seen_at: dict[str, float] = {}
+
+    @property
+    def gone(self) -> frozenset[str]:
+        return frozenset(name for name, host in self._context.state.hosts.items() if host.is_gone)
+
+    def look(self, now: float) -> HostChanges:
+        """Record what has changed."""
+        reports = self._context.place.reports()
+        self.lost = frozenset(report.host for report in reports if not report.is_there)
+        self.unreachable = frozenset(report.host for report in reports if not report.is_there and report.reason)
+        back = [report.host for report in reports if self._look_at(report, now)]
+        return HostChanges(tuple(back), tuple(self.gone & self.lost))
+
+    def uses(self, creating: Mapping[str, str]) -> dict[str, HostUse]:
+        """Return what is on each host; `creating` are the hosts of the agents that are being created."""
+        watches = self._live_agents.watches.values()
+        waiting = Counter(watch.address.host for watch in watches if watch.state is State.WAITING)
+        active = Counter(watch.address.host for watch in watches if watch.state is not State.WAITING)
+        made = Counter(creating.values())
+        return {host: HostUse(active[host], waiting[host], made[host]) for host in {*waiting, *active, *made}}
+
+    def stale_agents(self, host: str, found: Mapping[str, AgentStatus]) -> list[AgentStatus]:
+        """Return the agents of this sweep on a host that no test is waiting for: others took their place meanwhile."""
+        spec, state = self._context.spec, self._context.state
+        watched = {watch.address.agent_id for watch in self._live_agents.watches.values()}
+        attempts = {record.agent: record.attempt for record in state.tests()}
+        return [
+            status
+            for status in found.values()
+            if status.address.host == host
+            and status.labels.get(LABEL_SWEEP) == spec.sweep
+            and status.address.agent_id not in watched
+            and status.address.agent_id
+            in {agent_id_of(spec, status.name, number + 1) for number in range(attempts.get(status.name, 0))}
+        ]
+
+    def _look_at(self, report: HostReport, now: float) -> bool:
+        """Record what is new of one host; return whether it is back."""
+        known = self._context.state.hosts.get(report.host)
+        is_known_lost = known is not None and known.lost_since is not None
+        if report.is_there:
+            self._lost_at.pop(report.host, None)
+            if is_known_lost:
+                seconds = time.time() - known.lost_since if known is not None and known.lost_since else 0.0
+                self._context.record(HostBack(host=report.host, seconds=max(0.0, round(seconds, 1))))
+            elif now >= self._seen_at.get(report.host, float("-inf")) + SEEN_INTERVAL and report.processors:
+                self._seen_at[report.host] = now
+                self._context.record(
+                    HostSeen(host=report.host, load=round(report.load, 2), processors=report.processors)
+                )
+            return is_known_lost
+        if not report.reason:
+            # It is being connected for the first time.
+            return False
+        since = self._lost_at.setdefault(report.host, now)
+        if not is_known_lost:
+            self._context.record(HostLost(host=report.host, reason=report.reason))
+        elif known is not None and not known.is_gone and now - since >= self._context.spec.host_timeout:
+            limit = duration(self._context.spec.host_timeout)
+            self._context.record(HostGone(host=report.host, reason=f"no answer for {limit}: {report.reason}"))
+        return False

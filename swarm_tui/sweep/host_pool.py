@@ -1,0 +1,137 @@
+"""Decides when new hosts are made and when they are given back: a pure function of the queue and of what runs where."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.sweep.slots import CREATES_AT_ONCE, slots_taken
+
+MAKES_AT_ONCE: Final = 4
+IDLE_BEFORE_GIVEN_BACK: Final = 60.0
+
+
+class HostPlan(NamedTuple):
+    """What is to be done about hosts now."""
+
+    make: int
+    give_back: tuple[str, ...]
+
+
+def plan_hosts(
+    *,
+    launchable: int,
+    per_host: int,
+    agents: Mapping[str, int],
+    making: int,
+    idle_since: Mapping[str, float],
+    now: float,
+) -> HostPlan:
+    """Return how many hosts to make, and which to give back.
+
+    `launchable` is how many tests could be launched at once, `agents` the number of agents on each host that is there.
+    An empty host is given back when those that stay have room for all of these, after it was idle for a while.
+    """
+    room = sum(max(0, per_host - number) for number in agents.values())
+    missing = launchable - room - making * per_host
+    make = max(0, min(-(-missing // per_host), MAKES_AT_ONCE - making))
+    give_back = []
+    for host, number in agents.items():
+        is_idle = number == 0 and now - idle_since.get(host, now) >= IDLE_BEFORE_GIVEN_BACK
+        if is_idle and room - per_host >= launchable:
+            room -= per_host
+            give_back.append(host)
+    return HostPlan(make, tuple(give_back))
+
+
+CREATES_ON_HOST: Final = 2
+"""mngr makes the agents of one host one after the other."""
+CREATES_ON_HOSTS: Final = 8
+REFUSALS: Final = 3
+"""A host that so many launches in a row have failed on gets no further one."""
+_PAUSES: Final = (10.0, 30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """How many agents of a sweep are on a host."""
+
+    active: int = 0
+    waiting: int = 0
+    creating: int = 0
+
+    @property
+    def number(self) -> int:
+        return self.active + self.waiting + self.creating
+
+
+@dataclass(slots=True)
+class _Health:
+    refusals: int = 0
+    not_before: float = float("-inf")
+    reason: str = ""
+
+
+class HostPool:
+    """The hosts of a sweep; without any, this machine."""
+
+    def __init__(self, hosts: Sequence[str] = (), per_host: int = 0, *, is_growing: bool = False) -> None:
+        self.creates_at_once = CREATES_ON_HOSTS if hosts or is_growing else CREATES_AT_ONCE
+        self._is_growing = is_growing
+        """Whether hosts are made as they are needed."""
+        self._per_host = per_host
+        self._health = {host: _Health() for host in hosts}
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(self._health)
+
+    def add(self, host: str) -> None:
+        """Take in a host that was made."""
+        self._health.setdefault(host, _Health())
+
+    def remove(self, host: str) -> None:
+        """Launch no further agent on a host, which ends."""
+        self._health.pop(host, None)
+
+    def choose(self, uses: Mapping[str, HostUse], lost: Collection[str], now: float) -> str | None:
+        """Return the host with the most free slots that takes an agent now; None when none does."""
+        if not self.hosts and not self._is_growing:
+            return LOCAL_HOST
+        free = []
+        for position, host in enumerate(self.hosts):
+            use, health = uses.get(host, HostUse()), self._health[host]
+            if host in lost or health.refusals >= REFUSALS or now < health.not_before:
+                continue
+            taken = slots_taken(use.active + use.creating, use.waiting, self._per_host)
+            if use.creating < CREATES_ON_HOST and taken < self._per_host:
+                free.append((taken, position, host))
+        return min(free)[2] if free else None
+
+    def note_success(self, host: str) -> None:
+        if host in self._health:
+            self._health[host] = _Health()
+
+    def note_failure(self, host: str, reason: str, now: float, *, is_lasting: bool = False) -> None:
+        """Let a host rest on which a launch has failed, for good when that will not change."""
+        if host in self._health:
+            health = self._health[host]
+            health.not_before = now + _PAUSES[min(health.refusals, len(_PAUSES) - 1)]
+            health.refusals = REFUSALS if is_lasting else health.refusals + 1
+            health.reason = reason
+
+    def why_hopeless(self, gone: Collection[str]) -> str:
+        """Return why no host will take an agent any more; empty as long as one may."""
+        reasons = []
+        for host, health in self._health.items():
+            if host in gone and self._is_growing:
+                return ""
+            if host in gone:
+                reasons.append(f"{host} does not answer any more")
+            elif health.refusals >= REFUSALS:
+                reasons.append(health.reason)
+            else:
+                return ""
+        return "; ".join(dict.fromkeys(reasons))

@@ -1,0 +1,384 @@
+"""Prompt, environment, recording, the one mngr create."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import posixpath
+import re
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Protocol
+
+from swarm_tui.adapters.cast_writer import SIZE_LIMIT
+from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.adapters.processes.environment import NO_BYTECODE, scrubbed_environment
+from swarm_tui.adapters.processes.run import run_process
+from swarm_tui.adapters.pytest import NAMED_IN_VARIABLE, SetUpFailed
+from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE, USED_VARIABLE, Task
+from swarm_tui.agents.judging import AgentEnd
+from swarm_tui.agents.packaged import PackageDir, write_command
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt, render_revision
+from swarm_tui.agents.types import AgentStart, agent_type_of_sweep
+from swarm_tui.errors import AdapterError, AgentExists, UsageError
+from swarm_tui.files import replacing
+from swarm_tui.hosts.preparation import TASK_FILE, AgentPaths, local_paths, paths_on
+from swarm_tui.hosts.protocol import AgentAddress, AgentFile, Host, ReadRequest
+from swarm_tui.hosts.registry import Hosts
+from swarm_tui.hosts.ssh import RECORDING, SshHost
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.events import Harvesting, Launched, Launching
+from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
+from swarm_tui.model.results import LIVING_STATES, State
+from swarm_tui.model.run_limits import free_number, own_variables
+from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.text import plain
+from swarm_tui.sweep.agent_context import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, held_refs, slug_of
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.copies import preparation_words, task_for
+from swarm_tui.sweep.destroy import destroy_agents
+from swarm_tui.sweep.pull import Pulled, pull_work
+from swarm_tui.sweep.tutorial_work import tutorial_prompt
+from swarm_tui.sweep.watch import WatchedTask, find_dialog
+from swarm_tui.testing.python import make_agent_python
+
+
+async def bring_recording(context: SweepContext, agent: AgentAddress, attempt: int) -> None:
+    """Bring the recording of an agent on another host, where the recorder has written it."""
+    cast = context.folder.recordings(agent.name) / f"agent-{attempt}.cast"
+    if context.spec.is_recorded and agent.host != LOCAL_HOST:
+        cast.parent.mkdir(parents=True, exist_ok=True)
+        await context.place.fetch_file(AgentFile(agent, RECORDING), cast, limit=SIZE_LIMIT)
+
+
+async def record_agent(context: SweepContext, agent: AgentAddress, attempt: int) -> None:
+    """Record an agent's terminal from now to its end; an agent that cannot be recorded is still an agent."""
+    cast = context.folder.recordings(agent.name) / f"agent-{attempt}.cast"
+    if cast.exists():
+        # An engine that was resumed took the agent up again: the recorder lives with the pane, not with the engine.
+        return
+    try:
+        await context.place.record_terminal(agent, cast)
+    except AdapterError as error:
+        context.note(f"{agent.name} is not recorded: {error}", level="warning")
+
+
+class AgentTask(WatchedTask, Protocol):
+    """The job of one agent. The runner launches, watches, harvests and stops the agents of all tasks alike."""
+
+    @property
+    def timeout(self) -> float:
+        """How many seconds the agent may work."""
+
+    @property
+    def launch_attempts(self) -> int: ...
+
+    def folder(self, context: SweepContext) -> Path:
+        """Return the folder of the sweep into which the agent's work is pulled; it exists."""
+
+    def commits_ref(self, context: SweepContext) -> str:
+        """Return the ref under which the agent's commits are fetched into the user's repository."""
+
+    def create_request(
+        self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
+    ) -> CreateRequest:
+        """Return what mngr is asked for; the files that it names are written."""
+
+    async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
+        """Judge and record what the agent submitted."""
+
+    async def give_up(self, context: SweepContext, reason: str, end: AgentEnd = AgentEnd.NOT_LAUNCHED) -> None:
+        """Record that the agent failed without a result."""
+
+    def record_stop(self, context: SweepContext, reason: str) -> None:
+        """Record that the agent was stopped before its end."""
+
+
+async def pull_to_finish(
+    context: SweepContext, task: AgentTask, agent: AgentAddress, end: AgentEnd
+) -> tuple[Pulled, AgentEnd]:
+    """Pull the work of an agent that has ended; return it, and the end that counts."""
+    context.record(Harvesting(test=task.key, source=end.value))
+    pulled = await pull_for(context, task, agent)
+    for note in pulled.notes:
+        context.note(note, level="warning", test=task.key)
+    # An agent that is gone may have submitted its work to an engine that then died.
+    return pulled, AgentEnd.ARCHIVE if pulled.has_output else end
+
+
+async def pull_for(context: SweepContext, task: AgentTask, agent: AgentAddress) -> Pulled:
+    """Pull what an agent has made for a task."""
+    await bring_recording(context, agent, context.state.record_of(task.key).attempt)
+    branch = context.state.record_of(task.key).branch
+    return await pull_work(
+        context.place,
+        agent,
+        task.folder(context),
+        repository=context.repository,
+        base=context.spec.base,
+        branch=branch,
+        ref=task.commits_ref(context),
+        held=f"{held_refs(context.spec)}/{slug_of(branch)}",
+        sources=task.kind.transcript_sources,
+    )
+
+
+# A record of mngr has some kilobytes.
+RECORD_LIMIT: Final = 1 << 20
+_PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
+
+
+async def launch(context: SweepContext, task: AgentTask, attempt: int, host: str = LOCAL_HOST) -> None:
+    """Create the agent of a task and record it; AdapterError when it could not be created."""
+    spec, state = context.spec, context.state
+    number = free_number(record.number for record in state.tests() if record.state in LIVING_STATES)
+    context.record(Launching(test=task.key, attempt=attempt, number=number, host=host))
+    record = state.record_of(task.key)
+    address = context.address_of(record.agent, attempt, host)
+    own = task.folder(context)
+    around = await surroundings_of(context, address, own)
+    # The prompt for a tutorial's blocks reads all its tests out of git.
+    request = await asyncio.to_thread(task.create_request, context, record, address, around)
+    await around.deliver(own, address)
+    is_adopted = False
+    try:
+        async with context.copy_source.held(request.transfer, request.base or "") as source:
+            await context.mngr.create(request.model_copy(update={"source": source}))
+    except SetUpFailed as error:
+        context.note_once(" | ".join([error.problem, *error.lines]), level="error")
+        raise
+    except AgentExists:
+        # The create of an engine that died may have gone on without it.
+        if await recorded_name(context.place, address) is not None:
+            is_adopted = True
+        elif await _earlier_agents(context, record.agent, attempt, host):
+            raise AdapterError(f"the agent of an earlier attempt is still there: {record.agent}") from None
+        else:
+            raise UsageError(
+                f"mngr has another agent named {record.agent}, which this sweep did not make", "rename or destroy it"
+            ) from None
+    except AdapterError:
+        dialog = await _dialog_at_start(context, address)
+        if not dialog:
+            raise
+        await clear_debris(context, record.agent, attempt, host)
+        hint = agent_type_of_sweep(spec).start_dialog_hint
+        raise UsageError(f"a dialog keeps its program from beginning: {dialog}", hint) from None
+    await protect(context, address)
+    if spec.is_recorded:
+        await record_agent(context, address, attempt)
+    context.record(
+        Launched(
+            test=task.key,
+            agent_id=address.agent_id,
+            host=address.host,
+            work_dir=address.work_dir,
+            state_dir=address.state_dir,
+            own_folder=around.folder,
+            is_adopted=is_adopted,
+        )
+    )
+
+
+async def surroundings_of(context: SweepContext, address: AgentAddress, own: Path) -> AgentPaths:
+    """Return what an agent finds on its host, which is prepared for it; HostUnusable when it cannot work there."""
+    place = context.place.of(address.host) if isinstance(context.place, Hosts) else context.place
+    if isinstance(place, SshHost):
+        return paths_on(await context.preparation.prepared(place), address.name)
+    return local_paths(context.folder, own)
+
+
+async def protect(context: SweepContext, agent: AgentAddress) -> None:
+    """Disable mngr's destructive keys in the agent's session, and keep its login from the sessions of others."""
+    try:
+        await context.place.protect_session(agent)
+        given = (*context.spec.agent_environment, *context.spec.integrator_environment)
+        await context.place.forget_variables(agent, given)
+    except AdapterError as error:
+        context.note(f"{agent.name} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
+
+
+async def _dialog_at_start(context: SweepContext, address: AgentAddress) -> str:
+    """Return what a dialog says that stands in the terminal of an agent which did not begin; "" without one."""
+    try:
+        screens = await context.place.capture_screens([address])
+    except AdapterError:
+        return ""
+    return find_dialog(screens.get(address.session) or "", agent_type_of_sweep(context.spec).dialog_signs)
+
+
+async def clear_debris(context: SweepContext, agent: str, attempt: int, host: str = LOCAL_HOST) -> None:
+    """Remove what failed creates of ours have left on a host; never another agent of the same name."""
+    for address in await _earlier_agents(context, agent, attempt + 1, host):
+        await destroy_agent(context, address)
+
+
+async def remove_earlier_agents(context: SweepContext, agent: str, attempts: int) -> int:
+    """Remove the agents of at least so many attempts; return the number of attempts that there have been.
+
+    An older journal does not tell of all of them.
+    """
+    number = 0
+    while number < attempts or await recorded_name(context.place, context.address_of(agent, number + 1)) == agent:
+        number += 1
+        await destroy_agent(context, context.address_of(agent, number))
+    return number
+
+
+async def _earlier_agents(context: SweepContext, agent: str, attempt: int, host: str) -> list[AgentAddress]:
+    """Return the agents of attempts before this one that are still on a host."""
+    addresses = [context.address_of(agent, number, host) for number in range(1, attempt)]
+    return [address for address in addresses if await recorded_name(context.place, address) == agent]
+
+
+async def recorded_name(place: Host, address: AgentAddress) -> str | None:
+    """Return the name in mngr's record of an agent; None when there is no such agent."""
+    (piece,) = await place.read_files([ReadRequest(AgentFile(address, "data.json"), limit=RECORD_LIMIT)])
+    try:
+        name = json.loads(piece.content).get("name") if piece is not None else None
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+async def destroy_agent(context: SweepContext, address: AgentAddress) -> None:
+    """Destroy an agent of ours with its copy, and the branch that it has in the user's repository."""
+    if await recorded_name(context.place, address) != address.name:
+        return
+    is_branch_ours = context.spec.transfer == "worktree"
+    failed = await destroy_agents(context.mngr, context.place, [address], is_branch_deleted=is_branch_ours)
+    if failed:
+        raise AdapterError(f"mngr could not destroy {address.name}: {failed[0].error}")
+
+
+def create_request(
+    context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths | None = None
+) -> CreateRequest:
+    """Return what mngr is asked for; the task and the prompt are written into the agent's folder of the sweep."""
+    spec = context.spec
+    folder = context.agent_folder(record.agent).absolute()
+    around = around or local_paths(context.folder, folder)
+    python = make_agent_python(spec, context.folder, folder, address.host)
+    task, asked = _asked_of(context, record, around, python.path)
+    task.write(folder / TASK_FILE)
+    write_prompt(folder, asked)
+    kind = agent_type_of_sweep(spec)
+    prompt_words = around.prompt_words() if kind.message("") is not None else ()
+    request = CreateRequest(
+        name=record.agent,
+        agent_type=kind.mngr_type,
+        command=kind.prepare_command(agent_start(spec, around.shelf, address, around.task_file)),
+        source=Path(spec.repository),
+        transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
+        base=record.revision.tip if record.revision is not None else spec.base,
+        branch=record.branch,
+        labels=spec.labels | {LABEL_SWEEP: spec.sweep, LABEL_TEST: plain(record.test, 500), LABEL_ROLE: ROLE_MAPPER},
+        message=kind.message(prompt_path(address)),
+        environment=environment_for(spec, address, around, has_task=True, number=record.number) | python.variables,
+        passed_environment=spec.agent_environment,
+        is_approved=True,
+        extra_arguments=(
+            *place_words(spec, address),
+            *prompt_words,
+            *preparation_words(spec, record.number, around.host_setup),
+        ),
+    )
+    return around.placed(request)
+
+
+def place_words(spec: SweepSpec, address: AgentAddress) -> tuple[str, ...]:
+    """Return the words by which mngr gives an agent the id and the copy that we derived, and time to be ready."""
+    ready = f"agent_ready_timeout={spec.ready_timeout:g}"
+    return ("--id", address.agent_id, "--target-path", address.work_dir, "-S", ready)
+
+
+def prompt_path(address: AgentAddress) -> str:
+    """Return where the prompt lies in an agent's copy."""
+    return posixpath.join(address.work_dir, OUTPUT_FOLDER, PROMPT_FILE)
+
+
+def write_prompt(folder: Path, prompt: str) -> None:
+    """Write a prompt, and what makes git overlook it in the agent's copy."""
+    with replacing(folder / PROMPT_FILE, is_synced=False) as draft:
+        draft.write(prompt.encode(errors="replace"))
+    with replacing(folder / ".gitignore", is_synced=False) as draft:
+        draft.write(b"*\n")
+
+
+def agent_start(spec: SweepSpec, shelf: PackageDir, address: AgentAddress, task_file: str | None) -> AgentStart:
+    """Return what a kind needs to know of an agent that is about to be created."""
+    left_out = spec.unapproved_servers, spec.outside_imports
+    return AgentStart(agent_words(spec), shelf, address.state_dir, task_file, *left_out)
+
+
+def _asked_of(context: SweepContext, record: TestRecord, around: AgentPaths, python: str) -> tuple[Task, str]:
+    """Return the task and the prompt of one agent, which runs its test with `python`."""
+    spec = context.spec
+    if spec.kind != "tests":
+        return tutorial_prompt(spec, context.repository, record, write_command(around.shelf))
+    task = around.task(task_for(spec, record, python))
+    if record.revision is not None:
+        title = context.repository.run("log", "-1", "--format=%s", record.revision.fix, "--").text
+        return task, render_revision(task, record.revision, plain(title, 200))
+    template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
+    return task, render_prompt(template, task, block=record.block, baseline=record.baseline)
+
+
+def environment_for(
+    spec: SweepSpec, address: AgentAddress, around: AgentPaths, *, has_task: bool, number: int = 0
+) -> dict[str, str]:
+    """Return the variables of an agent: its kind's, who commits, and a PYTHONPATH with its copy before the checkout.
+
+    With a task its tries of a test are recorded; with a number it has ports and folders of its own.
+    """
+    own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
+    # The entries of this machine mean nothing on another.
+    inherited = os.environ.get("PYTHONPATH", "") if around.host is None else ""
+    given = [entry for entry in inherited.split(os.pathsep) if entry]
+    behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
+    environment = agent_type_of_sweep(spec).variables(agent_words(spec), is_root=around.is_root) | {
+        "PYTHONPATH": os.pathsep.join([*([around.shelf.live] if has_task else []), *own, *behind]),
+        **NO_BYTECODE,
+    }
+    if has_task:
+        environment |= {TASK_VARIABLE: around.task_file, NAMED_IN_VARIABLE: spec.repository}
+    if spec.is_use_recorded:
+        environment[USED_VARIABLE] = "1"
+    is_apart = bool(number and spec.temporary)
+    environment |= own_variables(number, spec.temporary, spec.run_limits) if is_apart else spec.run_limits.variables
+    name, email = spec.identity
+    if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(email):
+        # An identity that only the user's repository knows is not in the copy's configuration.
+        for role in ("AUTHOR", "COMMITTER"):
+            environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email}
+    return environment
+
+
+def agent_words(spec: SweepSpec) -> tuple[str, ...]:
+    """Return the words of the agents' command line: for what they may do, and those that a person gave."""
+    permission = agent_type_of_sweep(spec).permission(spec.permissions, spec.agent_arguments)
+    return (*permission.words, *spec.agent_arguments)
+
+
+def _moved(entry: str, repository: str, copy: str) -> str:
+    """Return the copy's folder for one inside the user's checkout; others stay."""
+    path = Path(entry)
+    is_inside = path.is_absolute() and path.is_relative_to(repository)
+    return posixpath.normpath(posixpath.join(copy, path.relative_to(repository))) if is_inside else entry
+
+
+CREATE_DEADLINE: Final = 120.0
+
+
+async def wait_for_creates(records: Iterable[TestRecord]) -> None:
+    """Wait until no agent of these records is being created any more, for a limited time."""
+    names = {mngr_address(record.agent, record.host) for record in records if record.state is State.LAUNCHING}
+    deadline = time.monotonic() + CREATE_DEADLINE
+    while names and time.monotonic() < deadline:
+        listed = await run_process(["ps", "-e", "-ww", "-o", "args="], environment=scrubbed_environment())
+        words = (line.split() for line in listed.text.splitlines() if " create " in line)
+        if not any(names.intersection(line) for line in words):
+            return
+        await asyncio.sleep(0.2)

@@ -1,0 +1,116 @@
+"""Sends messages to agents: those that people request, and in a demo without people the recorded answers."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.agents.offline.records import BadRecord, find_record
+from swarm_tui.errors import SwarmError
+from swarm_tui.hosts.protocol import AgentAddress, HostUnreachable
+from swarm_tui.model.events import MessageSent
+from swarm_tui.sweep.agent_context import AgentContext, AgentWatches
+from swarm_tui.sweep.watch import AgentFollower
+
+_ATTEMPTS: Final = 3
+_PAUSE: Final = 5.0
+ASKS: Final = "it asks something: `swarm-tui pending` shows what, `swarm-tui answer` answers it"
+_NO_ANSWER_RECORDED: Final = "Go on as you think best."
+
+
+class AgentMessages:
+    """Brings texts to the agents that are watched."""
+
+    def __init__(self, context: AgentContext, live_agents: AgentWatches) -> None:
+        self._context = context
+        self._live_agents = live_agents
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a message is on its way."""
+        return bool(self._tasks)
+
+    def answer_question(self, group: asyncio.TaskGroup, watch: AgentFollower) -> None:
+        """Begin to answer a question, when this sweep answers itself."""
+        spec = self._context.spec
+        if spec.answers_itself and spec.records:
+            text = recorded_answer(Path(spec.records), watch.task.key, watch.questions)
+            task = group.create_task(self._send_quietly(watch.task.key, text))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _send_quietly(self, test: str, text: str) -> None:
+        for _ in range(_ATTEMPTS):
+            watch = self._live_agents.watches.get(test)
+            if watch is None or watch.waiting_since is None or not await self.send([test], text, by="the record"):
+                return
+            await asyncio.sleep(_PAUSE)
+
+    async def send(self, tests: Sequence[str], text: str, *, by: str) -> list[str]:
+        """Have a text typed to agents; return why it did not reach some of them.
+
+        It is no answer to what an agent asks through a hook: nobody knows which of its asks is meant.
+        """
+        watches = {test: self._live_agents.watches[test] for test in tests if test in self._live_agents.watches}
+        agent_of = {test: watch.address.name for test, watch in watches.items()}
+        problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
+        errors = await self._why_unread([watch.address for watch in watches.values()])
+        typed: dict[str, AgentFollower] = {}
+        for watch in watches.values():
+            agent, observer = watch.address.name, watch.observer
+            if agent in errors:
+                continue
+            if observer is not None and (problem := ASKS if observer.asks else observer.typing_problem):
+                errors[agent] = problem
+            else:
+                typed[agent] = watch
+        if typed:
+            errors |= await self._type(typed, text)
+        for test, agent in agent_of.items():
+            self._context.record(MessageSent(test=test, text=text, by=by, error=errors.get(agent, "")))
+        return problems + [f"{agent}: {error}" for agent, error in errors.items()]
+
+    async def _why_unread(self, agents: Sequence[AgentAddress]) -> dict[str, str]:
+        """Return the agents that would not read a text, and why: a shell they left would run it as a command."""
+        try:
+            statuses = await self._context.place.latest_statuses()
+        except HostUnreachable as error:
+            return {agent.name: f"whether it lives cannot be seen: {error.message}" for agent in agents}
+        reasons = {}
+        for agent in agents:
+            status = statuses.agents.get(agent.agent_id)
+            if agent.host in statuses.lost:
+                reasons[agent.name] = f"{agent.host} does not answer: {statuses.lost[agent.host]}"
+            elif status is None or not status.reads_input:
+                reasons[agent.name] = "its program does not run any more" if status is not None else "it is gone"
+        return reasons
+
+    async def _type(self, agents: Mapping[str, AgentFollower], text: str) -> dict[str, str]:
+        """Have mngr type a text; return why it did not reach some of the agents."""
+        for watch in agents.values():
+            watch.note_typing(math.inf)
+        try:
+            report = await self._context.mngr.message(list(agents), text)
+        except SwarmError as error:
+            return dict.fromkeys(agents, str(error))
+        finally:
+            for watch in agents.values():
+                watch.note_typing(time.time())
+        errors = {failure.agent: failure.error for failure in (*report.failed, *report.blocked)}
+        return errors | dict.fromkeys(report.missing, "mngr does not know this agent")
+
+
+def recorded_answer(records: Path, test: str, question: int) -> str:
+    """Return what the record of a test says to its n-th question."""
+    try:
+        record = find_record(records, test)
+    except BadRecord:
+        record = None
+    asked = [step for step in (record.steps if record else ()) if step.name == "ask"]
+    fitting = asked[question - 1 : question]
+    return (fitting[0].more.get("answer") if fitting else None) or _NO_ANSWER_RECORDED

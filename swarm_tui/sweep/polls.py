@@ -1,0 +1,106 @@
+"""Periodic polls of copies and terminals of living agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from swarm_tui.adapters.git.copy_view import VIEW_SCRIPT
+from swarm_tui.agents.contract import OUTPUT_FOLDER
+from swarm_tui.errors import SwarmError
+from swarm_tui.hosts.protocol import AgentAddress, Host
+from swarm_tui.model.edits import FileEdit, parse_edits
+from swarm_tui.model.events import Edited
+from swarm_tui.model.spec import INTEGRATOR_KEY
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.live_agents import LiveAgents
+
+PATIENCE: Final = 0.2
+
+
+class DoubtfulScreens:
+    """The screens that were read last."""
+
+    def __init__(self, place: Host) -> None:
+        self._place = place
+        self._reading: asyncio.Task[dict[str, str | None]] | None = None
+
+    async def read(self, agents: Sequence[AgentAddress]) -> Mapping[str, str | None]:
+        """Return screens by session; what takes longer is returned the next time."""
+        if self._reading is None:
+            if not agents:
+                return {}
+            self._reading = asyncio.ensure_future(self._place.capture_screens(agents))
+        done, _ = await asyncio.wait({self._reading}, timeout=PATIENCE)
+        if not done:
+            return {}
+        reading, self._reading = self._reading, None
+        try:
+            return reading.result()
+        except SwarmError:
+            return {}
+
+
+INTERVAL: Final = 30.0
+TIMEOUT: Final = 60.0
+# Only headers leave the copy, so that what the agents write stays small however much it is.
+SCRIPT: Final = (
+    VIEW_SCRIPT
+    + r"""
+base=$1; output=$2; shift 2
+for copy in "$@"; do
+  if look_into "$copy"; then
+    git -c core.fsmonitor=false -c core.quotePath=false diff -U0 --no-color --no-ext-diff --no-textconv --no-renames \
+      --src-prefix=a/ --dst-prefix=b/ --ignore-submodules=all "$base" -- . ":(exclude)$output" 2>/dev/null |
+      LC_ALL=C grep -a -E '^(diff --git |--- a/|\+\+\+ b/|@@ )' | LC_ALL=C cut -c 1-400 | head -n 2000
+    git -c core.fsmonitor=false -c core.quotePath=false ls-files --others --exclude-standard -- . \
+      ":(exclude)$output" 2>/dev/null | head -n 50 | sed 's/^/?? /'
+  fi
+  printf '\0'
+done
+"""
+)
+
+
+class EditWatch:
+    """The edits of the living agents of one sweep."""
+
+    def __init__(self, context: SweepContext, live_agents: LiveAgents, interval: float = INTERVAL) -> None:
+        self._context = context
+        self._live_agents = live_agents
+        self._interval = interval
+        self._due = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    def work(self, group: asyncio.TaskGroup, now: float) -> None:
+        """Begin to look when it is time, unless the last look is still under way."""
+        if now < self._due or (self._task is not None and not self._task.done()):
+            return
+        self._due = now + self._interval
+        living = {test: watch.address for test, watch in self._live_agents.watches.items() if test != INTEGRATOR_KEY}
+        # Alone, nobody can collide.
+        if len(living) > 1:
+            self._task = group.create_task(self._look(living))
+
+    async def _look(self, living: dict[str, AgentAddress]) -> None:
+        by_host: dict[str, list[str]] = {}
+        for test, address in living.items():
+            by_host.setdefault(address.host, []).append(test)
+        answers = await asyncio.gather(*(self._ask([living[test] for test in tests]) for tests in by_host.values()))
+        for tests, found in zip(by_host.values(), answers, strict=True):
+            for test, edits in zip(tests, found, strict=False):
+                record = self._context.state.records.get(test)
+                if record is not None and record.edits != edits and not record.is_finished:
+                    self._context.record(Edited(test=test, edits=edits))
+
+    async def _ask(self, agents: Sequence[AgentAddress]) -> list[tuple[FileEdit, ...]]:
+        """Return the edits of agents on one host; nothing when the host does not answer now."""
+        copies = [agent.work_dir for agent in agents]
+        words = ["sh", "-c", SCRIPT, "edits", self._context.spec.base, OUTPUT_FOLDER, *copies]
+        try:
+            finished = await self._context.place.run(agents[0], words, timeout=TIMEOUT)
+        except (SwarmError, OSError):
+            return []
+        parts = finished.stdout.decode("utf-8", "replace").split("\0")
+        return [parse_edits(part) for part in parts[: len(agents)]] if len(parts) > len(agents) else []

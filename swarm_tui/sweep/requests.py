@@ -1,0 +1,226 @@
+"""Carries out the requests of people, each once, and answers with events."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
+from swarm_tui.model.api_errors import dial_words
+from swarm_tui.model.budget import is_possible_budget
+from swarm_tui.model.events import (
+    BudgetChanged,
+    QueueHeld,
+    QueueReleased,
+    RequestAnswered,
+    RuleEnded,
+    RuleMade,
+    SlotsChanged,
+)
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.questions import rule_problem
+from swarm_tui.model.revision import Revision
+from swarm_tui.model.spec import INTEGRATOR_KEY
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.send_back import COMMENT_LIMIT, revision_error
+from swarm_tui.sweep.slots import idle_slots
+
+SLOTS_LIMIT = 1_000
+_DETAIL_LIMIT = 500
+
+
+class RequestHandler:
+    """Carries out the requests of one sweep."""
+
+    def __init__(self, context: SweepContext, runner: SweepRunner) -> None:
+        self._context = context
+        self._runner = runner
+        self._follower = RequestFollower(context.folder)
+        self._under_way: set[asyncio.Task[None]] = set()
+        """What takes some time."""
+        # A request to stop that an earlier engine has not answered must not stop this one.
+        self._is_first_read = True
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._under_way)
+
+    def carry_out_new(self, group: asyncio.TaskGroup) -> None:
+        requests, refused = self._follower.read()
+        for reason in refused:
+            self._context.note(f"a request cannot be read: {plain(reason, 200)}", level="warning")
+        for request in requests:
+            if request.id not in self._context.state.answers:
+                self._carry_out(request, group)
+        self._is_first_read = False
+
+    def _carry_out(self, request: Request, group: asyncio.TaskGroup) -> None:
+        by = plain(request.by, 80) or "someone"
+        match request.kind:
+            case RequestKind.STOP_SWEEP if self._is_first_read and request.at < self._context.begun_at:
+                self._answer(request, problem="the engine that was asked to stop had already ended")
+            case RequestKind.STOP_SWEEP:
+                self._answer(request)
+                self._runner.stop_sweep(f"asked for by {by}")
+            case _ if request.tests and not self._known(request.tests):
+                # None of the tests is known. In an event, no tests would mean all.
+                self._answer(request, problem=self._problem_of_unknown(request.tests))
+            case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE | RequestKind.REVISE if not request.tests:
+                self._answer(request, problem="no test is named")
+            case RequestKind.STOP:
+                self._stop(request, by)
+            case RequestKind.RETRY:
+                self._retry(request, by)
+            case RequestKind.REVISE:
+                self._revise(request, by)
+            case RequestKind.HOLD:
+                self._context.record(QueueHeld(tests=self._known(request.tests), reason=f"asked for by {by}"))
+                self._answer(request, problem=self._problem_of_unknown(request.tests))
+            case RequestKind.RELEASE if not request.tests and self._context.state.access.is_holding(time.time()):
+                self._begin(group, self._release(request, by))
+            case RequestKind.RELEASE:
+                self._context.record(QueueReleased(tests=self._known(request.tests)))
+                self._answer(
+                    request, problem=self._problem_of_unknown(request.tests), detail=self._still_held(request.tests)
+                )
+            case RequestKind.SLOTS:
+                self._change_slots(request)
+            case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
+                self._change_budget(request, by)
+            case RequestKind.MESSAGE:
+                self._begin(group, self._send(request, by))
+            case RequestKind.ANSWER if not request.items:
+                self._answer(request, problem="nothing is named that is to be answered")
+            case RequestKind.ANSWER:
+                self._runner.answers.begin(group, self._answer_items(request, by))
+            case RequestKind.MAKE_RULE:
+                self._make_rule(request, by)
+            case RequestKind.END_RULE:
+                self._end_rule(request, by)
+            case RequestKind.INTEGRATE:
+                is_wanted = self._context.spec.integrator != "none"
+                self._runner.is_integration_due = True
+                self._answer(
+                    request,
+                    detail="it is integrated when the last test is harvested",
+                    problem="" if is_wanted else "this sweep is without an integrator; `swarm-tui integrate` does it",
+                )
+
+    def _begin(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
+        task = group.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _release(self, request: Request, by: str) -> None:
+        problem = await self._runner.hindered.release(by)
+        if not problem:
+            self._context.record(QueueReleased())
+        self._answer(request, problem=problem)
+
+    def _stop(self, request: Request, by: str) -> None:
+        record_of = self._context.state.record_of
+        living = [test for test in self._known(request.tests) if not record_of(test).is_finished]
+        for test in living:
+            self._runner.request_stop(test, f"stopped by {by}")
+        over = [test for test in self._known(request.tests) if record_of(test).is_finished]
+        problem = f"{plain(over[0], 200)} is finished already" if over else self._problem_of_unknown(request.tests)
+        self._answer(request, problem=problem if not living else "", detail=problem)
+
+    def _retry(self, request: Request, by: str) -> None:
+        for test in self._known(request.tests):
+            self._runner.request_stop(test, f"asked for again by {by}", is_retried=True)
+        self._answer(request, problem=self._problem_of_unknown(request.tests))
+
+    def _revise(self, request: Request, by: str) -> None:
+        test = self._known(request.tests)[0]
+        comment = plain_lines(request.text or "").strip()[:COMMENT_LIMIT]
+        problem = revision_error(self._context, test, request.fix or "", comment)
+        if not problem:
+            record = self._context.state.record_of(test)
+            number = 1 + (record.revision.number if record.revision is not None else 0)
+            hunk = plain_lines(request.hunk or "")[:COMMENT_LIMIT]
+            tip = record.harvest.tip
+            first_tip = record.revision.first_tip if record.revision is not None else ""
+            revision = Revision(
+                fix=request.fix or "", comment=comment, hunk=hunk, by=by, tip=tip, first_tip=first_tip or tip,
+                number=number,
+            )  # fmt: skip
+            self._runner.request_revision(test, f"sent back by {by}", revision)
+        self._answer(request, problem=problem, detail="its agent goes on with it")
+
+    def _change_slots(self, request: Request) -> None:
+        if request.slots is None or not 1 <= request.slots <= SLOTS_LIMIT:
+            self._answer(request, problem=f"{request.slots} slots cannot be: 1 to {SLOTS_LIMIT} can")
+            return
+        self._context.record(SlotsChanged(slots=request.slots))
+        state = self._context.state
+        details = (
+            idle_slots(request.slots, len(state.records)),
+            dial_words(state.access.dial, state.slots, time.time()),
+        )
+        self._answer(request, detail="; ".join(filter(None, details)))
+
+    def _change_budget(self, request: Request, by: str) -> None:
+        dollars = request.dollars
+        if dollars is None or not (dollars == 0 or is_possible_budget(dollars)):
+            self._answer(request, problem=f"{dollars} cannot be a budget: 0.01 to 1,000,000 dollars can, and none")
+            return
+        is_total = request.kind is RequestKind.BUDGET
+        self._context.record(
+            BudgetChanged(total=dollars if is_total else None, each=None if is_total else dollars, by=by)
+        )
+        spent = self._context.state.spending
+        is_spent = is_total and 0 < dollars <= spent.dollars
+        detail = f"{spent.text} are spent already: nothing further is launched" if is_spent else ""
+        self._answer(request, detail=detail)
+
+    async def _send(self, request: Request, by: str) -> None:
+        problems = [self._problem_of_unknown(request.tests)] if self._problem_of_unknown(request.tests) else []
+        problems += await self._runner.messages.send(self._known(request.tests), request.text or "", by=by)
+        self._answer(request, problem="; ".join(problems))
+
+    def _still_held(self, released: Iterable[str]) -> str:
+        held = sum(bool(record.held_for) for record in self._context.state.tests()) if not released else 0
+        return f"{counted(held, 'test')} still held by --hold-similar: release them with `--pattern`" if held else ""
+
+    async def _answer_items(self, request: Request, by: str) -> None:
+        outcome = await self._runner.answers.answer(request.items, request.text or "", by=by)
+        self._answer(request, problem=outcome.words if outcome.problems else "", detail=outcome.words)
+
+    def _make_rule(self, request: Request, by: str) -> None:
+        state = self._context.state
+        if request.rule is None:
+            self._answer(request, problem="no rule is given")
+            return
+        rule = request.rule.model_copy(update={"id": f"r{state.rules_made + 1}", "by": by})
+        problem = rule_problem(rule, state.rules.values())
+        if not problem:
+            self._context.record(RuleMade(rule=rule))
+        self._answer(request, problem=problem, detail=f"it is rule {rule.id}")
+
+    def _end_rule(self, request: Request, by: str) -> None:
+        if (request.text or "") not in self._context.state.rules:
+            self._answer(request, problem="there is no such rule any more")
+            return
+        self._context.record(RuleEnded(rule=request.text or "", by=by))
+        self._answer(request)
+
+    def _known(self, tests: Iterable[str]) -> tuple[str, ...]:
+        return tuple(test for test in tests if self._is_known(test))
+
+    def _is_known(self, test: str) -> bool:
+        is_integrator = test == INTEGRATOR_KEY and self._runner.integrator is not None
+        return is_integrator or test in self._context.state.records
+
+    def _problem_of_unknown(self, tests: Iterable[str]) -> str:
+        unknown = [test for test in tests if not self._is_known(test)]
+        return f"{plain(unknown[0], 200)} is no test of this sweep" if unknown else ""
+
+    def _answer(self, request: Request, *, problem: str = "", detail: str = "") -> None:
+        self._context.record(
+            RequestAnswered(request=request.id, is_done=not problem, detail=plain(problem or detail, _DETAIL_LIMIT))
+        )

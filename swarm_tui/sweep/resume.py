@@ -1,0 +1,220 @@
+"""Resumes a sweep after its engine has ended: adopts living agents, and launches nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from swarm_tui.adapters.mngr_messages import is_agent_name
+from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.agents.judging import ENDED_BY_ITSELF, AgentEnd
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentStatus, HostUnreachable, ReadRequest
+from swarm_tui.hosts.registry import open_hosts
+from swarm_tui.journal.folder import SweepFolder, runs_folder
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.events import AgentsStopped, Event, Harvested, Launched, Queued
+from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.report import PulledWork
+from swarm_tui.model.results import Result, State
+from swarm_tui.model.spec import INTEGRATOR_KEY, SweepSpec
+from swarm_tui.sweep.agent_context import agent_id_of, recorded_address
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.destroy import destroy_agents
+from swarm_tui.sweep.integrator import continued_integration
+from swarm_tui.sweep.launch import protect, pull_for, wait_for_creates
+from swarm_tui.sweep.pull import was_pulled
+from swarm_tui.sweep.run import SWEEP_STOPPED, SweepRunner
+
+_LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
+LOST_ENDS: Final = ENDED_BY_ITSELF | {AgentEnd.NOT_LAUNCHED}
+"""Ends that say nothing about the test: its agent was killed, closed or removed, or never was."""
+
+
+async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
+    """Raise UsageError for a sweep that cannot be continued here: it was copied, or its agents are elsewhere."""
+    if spec.is_newer_format:
+        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+    if not Path(spec.repository).is_dir():
+        raise UsageError(f"the repository {spec.repository} is not there any more", "the sweep can be looked at")
+    expected = (runs_folder(Path(spec.repository)) / spec.sweep).resolve()
+    if folder.root.resolve() != expected:
+        raise UsageError(f"{folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
+    place = open_hosts(spec)
+    # A sweep without agents may be the first of all, and mngr makes its folder with its first agent.
+    if not spec.access and not await place.has_mngr() and _has_agents(folder):
+        raise UsageError(
+            f"mngr's folder {place.host_dir_of(LOCAL_HOST)} is not on this machine",
+            "the agents of this sweep live where it was started",
+        )
+
+
+def _has_agents(folder: SweepFolder) -> bool:
+    return any(record.agent_id for record in open_sweep(folder).state.tests())
+
+
+@dataclass(frozen=True, slots=True)
+class Resumer:
+    """Compares the journal with the agents that exist."""
+
+    context: SweepContext
+    runner: SweepRunner
+    is_relaunching: bool = False
+    _queued_again: list[tuple[TestRecord, AgentStatus | None, str]] = field(default_factory=list)
+    """The tests to queue again, each with the agent to remove before, and the reason."""
+
+    async def resume(self, events: Iterable[Event]) -> None:
+        await wait_for_creates(self._records())
+        await asyncio.to_thread(self.context.copy_source.remove_left_over)
+        try:
+            found = await self.context.place.agent_statuses()
+        except HostUnreachable as error:
+            raise SwarmError(f"what the agents do cannot be seen: {error.message}", error.hint) from error
+        for record in self._records():
+            if not is_agent_name(record.agent):
+                self._give_up(record)
+            elif record.host in found.lost:
+                self._resume_unseen(record, found.lost[record.host])
+            else:
+                await self._resume_agent(record, found.agents)
+        await self._queue_again()
+        self._stop_left_over(events, found.agents)
+        for host in self.runner.pool.hosts:
+            for agent in self.runner.hosts.stale_agents(host, found.agents):
+                if agent.state != "STOPPED" and not self.context.spec.keep_agents:
+                    self.runner.live_agents.stop_later(agent.address, is_working=True)
+
+    def _give_up(self, record: TestRecord) -> None:
+        """Fail a test of which neither sweep.json nor the journal tells any more what its agent is called."""
+        self.runner.queue.pop(record.test, None)
+        if not record.is_finished:
+            report = PulledWork(errored=True, end=AgentEnd.NOT_LAUNCHED.value)
+            reason = "lines of the journal are lost, so that its agent is not known"
+            self.context.record(Harvested(test=record.test, result=Result.FAILED, reason=reason, harvest=report))
+
+    def _resume_unseen(self, record: TestRecord, reason: str) -> None:
+        """Resume a test whose agent's host does not answer: what is known of it is believed until the host is back."""
+        if record.state in (State.RUNNING, State.WAITING, State.HARVESTING):
+            self._watch(record.test)
+        elif record.state is State.LAUNCHING:
+            self._queued_again.append((record, None, f"its launch was interrupted, and {reason}"))
+        elif record.state is State.STOPPED and record.reason == SWEEP_STOPPED:
+            self._queued_again.append((record, None, "the sweep was resumed"))
+
+    def _records(self) -> list[TestRecord]:
+        integrator = self.context.state.integrator
+        return [*self.context.state.tests(), *([integrator] if integrator is not None else [])]
+
+    async def _resume_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> None:
+        agent = self._own_agent(record, agents)
+        match record.state:
+            case State.QUEUED:
+                if agent is not None:
+                    self._queued_again.append((record, agent, ""))
+            case State.LAUNCHING:
+                if agent is not None and (agent.state != "STOPPED" or await self._has_archive(agent.address)):
+                    await self._adopt(record, agent)
+                else:
+                    self._queued_again.append((record, agent, "its launch was interrupted"))
+            case State.RUNNING | State.WAITING | State.HARVESTING:
+                await self._resume_working(record, agent)
+            case State.STOPPED if record.reason == SWEEP_STOPPED:
+                # It may have handed in its work after the stop was recorded.
+                if agent is not None and await self._has_archive(agent.address):
+                    await self._adopt(record, agent)
+                    return
+                self._queued_again.append((record, agent, "the sweep was resumed"))
+            case State.DONE if record.harvest.end == AgentEnd.OUT_OF_RESOURCES:
+                if agent is not None and await self._has_archive(agent.address):
+                    await self._adopt(record, agent)
+                    return
+                self._queued_again.append((record, agent, "this machine had run out of resources"))
+            case State.DONE if self.is_relaunching and record.harvest.end in LOST_ENDS:
+                self._queued_again.append((record, agent, f"relaunched: {record.reason}"))
+
+    async def _resume_working(self, record: TestRecord, agent: AgentStatus | None) -> None:
+        is_over = await self._has_archive(recorded_address(self.context.spec, record))
+        if agent is not None and (agent.state in _LIVING or is_over):
+            await self._adopt(record, agent)
+        elif (self.is_relaunching or record.test == INTEGRATOR_KEY) and not is_over:
+            await self._keep_work(record)
+            self._queued_again.append((record, agent, "its agent was gone"))
+        else:
+            # The watch will observe that the agent has ended, and what it left is harvested then.
+            self._watch(record.test)
+
+    def _watch(self, key: str) -> None:
+        if key == INTEGRATOR_KEY:
+            self.runner.integrator = continued_integration(self.context)
+            if self.runner.integrator is None:
+                # Its inputs are lost, so that its work could not be checked.
+                return
+            self.runner.is_integration_due = False
+        task = self.runner.task_of(key)
+        self.runner.live_agents.watch_agent(self.context.spec, task, self.context.state.record_of(key), is_adopted=True)
+
+    def _own_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> AgentStatus | None:
+        """Return the agent of a test if it is one that this sweep has made."""
+        attempts = range(record.attempt, 0, -1)
+        ids = (agent_id_of(self.context.spec, record.agent, attempt) for attempt in attempts)
+        return next((agents[agent_id] for agent_id in ids if agent_id in agents), None)
+
+    async def _adopt(self, record: TestRecord, agent: AgentStatus) -> None:
+        self.context.record(
+            Launched(
+                test=record.test,
+                agent_id=agent.address.agent_id,
+                host=agent.address.host,
+                work_dir=agent.address.work_dir,
+                state_dir=agent.address.state_dir,
+                is_adopted=True,
+            )
+        )
+        if record.state is State.LAUNCHING:
+            await protect(self.context, agent.address)
+        self._watch(record.test)
+
+    async def _queue_again(self) -> None:
+        """Remove the old agents with one call, and queue their tests."""
+        agents = [agent.address for _, agent, _ in self._queued_again if agent is not None]
+        if agents:
+            is_branch_ours = self.context.spec.transfer == "worktree"
+            for failure in await destroy_agents(
+                self.context.mngr, self.context.place, agents, is_branch_deleted=is_branch_ours
+            ):
+                self.context.note(f"{failure.agent} could not be removed: {failure.error}", level="warning")
+        for record, _, reason in self._queued_again:
+            if reason and record.test != INTEGRATOR_KEY:
+                self.context.record(Queued(test=record.test, reason=reason))
+                self.runner.queue[record.test] = None
+
+    async def _keep_work(self, record: TestRecord) -> None:
+        """Pull the work of a lost agent, because the next one starts in a fresh copy."""
+        if record.test == INTEGRATOR_KEY:
+            return
+        task = self.runner.task_of(record.test)
+        pulled = await pull_for(self.context, task, recorded_address(self.context.spec, record))
+        for note in pulled.notes:
+            self.context.note(note, test=record.test)
+
+    def _stop_left_over(self, events: Iterable[Event], agents: Mapping[str, AgentStatus]) -> None:
+        """Stop agents whose work was harvested by an engine that then ended before it stopped them."""
+        if self.context.spec.keep_agents:
+            return
+        stopped = {agent for event in events if isinstance(event, AgentsStopped) for agent in event.agents}
+        for record in self._records():
+            agent = self._own_agent(record, agents)
+            if record.is_finished and agent is not None and agent.state != "STOPPED":
+                self.runner.live_agents.stop_later(agent.address, is_working=record.agent not in stopped)
+
+    async def _has_archive(self, agent: AgentAddress) -> bool:
+        """Return whether an agent has handed in its work, also when an engine pulled it and then died."""
+        (archive,) = await self.context.place.read_files([ReadRequest(AgentFile(agent, ARCHIVE_PATH))])
+        return archive is not None or any(
+            was_pulled(folder, agent.agent_id)
+            for folder in (self.context.folder.agent(agent.name), self.context.folder.integrator)
+        )

@@ -1,0 +1,115 @@
+"""Stops agents whose work is harvested, many with one call: a call of mngr costs as much for one as for ten."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from swarm_tui.adapters.git.names import branch_ref
+from swarm_tui.errors import JournalError, SwarmError
+from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.model.events import AgentsStopped, Spent
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.results import State
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.live_agents import LiveAgents
+from swarm_tui.sweep.pull import pull_transcript
+from swarm_tui.sweep.watch import read_new_events
+
+BATCH: Final = 32
+BATCH_AGE: Final = 60.0
+
+
+class Stopper:
+    """Stops the agents that wait for it, one batch after the other."""
+
+    def __init__(self, context: SweepContext, live_agents: LiveAgents) -> None:
+        self._context = context
+        self._live_agents = live_agents
+        self._stopping: frozenset[AgentAddress] = frozenset()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._live_agents.to_stop or self._stopping)
+
+    def is_stopping(self, agent: str) -> bool:
+        """Return whether a call is under way that would stop any agent of this name."""
+        return any(address.name == agent for address in self._stopping)
+
+    def work(self, group: asyncio.TaskGroup, *, is_last: bool) -> None:
+        """Begin to stop a batch when it is large, old or urgent enough."""
+        to_stop = self._live_agents.to_stop
+        if not to_stop or self._stopping:
+            return
+        is_old = time.monotonic() - min(to_stop.values()) >= BATCH_AGE
+        if is_last or self._live_agents.is_urgent or is_old or len(to_stop) >= BATCH:
+            self._stopping = frozenset(to_stop)
+            to_stop.clear()
+            self._live_agents.is_urgent = False
+            group.create_task(self._stop()).add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._stopping = frozenset()
+
+    async def _stop(self) -> None:
+        """Stop a batch, with a call for each host: one that does not answer holds up no other."""
+        by_host: dict[str, list[AgentAddress]] = {}
+        for address in sorted(self._stopping, key=lambda address: address.name):
+            by_host.setdefault(address.host, []).append(address)
+        await asyncio.gather(*map(self._stop_on_host, by_host.values()))
+
+    async def _stop_on_host(self, agents: Sequence[AgentAddress]) -> None:
+        """Stop agents of one host; what cannot be stopped is noted, and no reason for a sweep to end."""
+        try:
+            report = await self._context.mngr.stop([agent.mngr_name for agent in agents])
+            failed = {failure.agent.partition("@")[0] for failure in report.failed}
+            stopped = [agent.name for agent in agents if agent.name not in failed]
+            if stopped:
+                self._context.record(AgentsStopped(agents=tuple(stopped)))
+                await self._count_last(agents)
+            if self._context.spec.transfer == "worktree":
+                await asyncio.to_thread(self._forget_branches, set(stopped))
+        except JournalError:
+            raise
+        except SwarmError as error:
+            self._context.note(f"{counted(len(agents), 'agent')} could not be stopped: {error}", level="warning")
+            return
+        for failure in report.failed:
+            self._context.note(f"{failure.agent} could not be stopped: {failure.error}", level="warning")
+
+    async def _count_last(self, agents: Sequence[AgentAddress]) -> None:
+        """Record the final usage of agents that were stopped while working, and pull the end of their transcripts."""
+        uncounted = self._live_agents.uncounted
+        watches = [watch for agent in agents if (watch := uncounted.pop(agent, None)) is not None]
+        if not watches:
+            return
+        for watch in watches:
+            # The transcript is pulled as a whole.
+            watch.kept_transcript = None
+            record = self._context.state.record_of(watch.task.key)
+            if record.agent_id == watch.address.agent_id and record.state is State.DONE:
+                folder, sources = watch.task.folder(self._context), watch.task.kind.transcript_sources
+                # If this fails, the transcript from the harvest stays.
+                with contextlib.suppress(SwarmError, OSError):
+                    await pull_transcript(self._context.place, watch.address, folder, sources)
+        events = await read_new_events(self._context.place, watches, time.monotonic())
+        events += [event for watch in watches for event in watch.held_back_events()]
+        ids = {watch.task.key: watch.address.agent_id for watch in watches}
+        for event in events:
+            # The test may have another agent by now.
+            if isinstance(event, Spent) and self._context.state.record_of(event.test).agent_id == ids[event.test]:
+                self._context.record(event)
+
+    def _forget_branches(self, names: set[str]) -> None:
+        """Take the agents' branches off the user's list: their commits are kept under refs/swarm."""
+        repository = self._context.repository
+        for record in list(self._context.state.tests()):
+            if record.agent not in names:
+                continue
+            name = branch_ref(record.branch)
+            tip = repository.ref(name)
+            if tip is not None and tip in (record.harvest.tip, self._context.spec.base):
+                repository.delete_ref(name, old=tip)

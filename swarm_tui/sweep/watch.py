@@ -1,0 +1,427 @@
+"""From an agent's files to events."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
+from swarm_tui.agents.judging import AgentEnd
+from swarm_tui.agents.observer import AgentObserver, Observation
+from swarm_tui.agents.summary import CallRepeats, TranscriptSummary
+from swarm_tui.agents.types import AgentType
+from swarm_tui.files import appending_descriptor
+from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, Host, ReadRequest
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.api_errors import ApiError
+from swarm_tui.model.events import KnownEvent, Said, Seen, Spent
+from swarm_tui.model.money import most_dollars
+from swarm_tui.model.results import State
+from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.sweep.agent_files import CommitLog, FileTail, ObservedFiles, TryReader
+from swarm_tui.sweep.question_tracker import QuestionTracker
+from swarm_tui.transcripts.locate import choose_transcript, subagent_logs
+
+SIZE_LIMIT: Final = 500_000_000
+
+
+class KeptTranscript:
+    """A file of the sweep that grows with the transcript; the harvest replaces it by the whole one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = -1
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Append lines; the first ones begin the file anew, for an earlier attempt may have left one."""
+        content = b"".join(line + b"\n" for line in lines)
+        if not content or self._size + len(content) > SIZE_LIMIT:
+            return
+        is_first = self._size < 0
+        # Without room for it the sweep goes on: the harvest brings the whole one.
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(appending_descriptor(self._path), "ab") as file:
+                if is_first:
+                    file.truncate(0)
+                file.write(content)
+        self._size = max(self._size, 0) + len(content)
+
+
+# One observation may fall into the moment in which an agent changes its state, so it takes two, a second apart.
+CONFIRMATIONS: Final = 2
+SEARCH_INTERVAL: Final = 1.0
+SAID_INTERVAL: Final = 1.0
+SPENT_INTERVAL: Final = 5.0
+# An agent that goes on writing is not silent, also when what it says stays the same: `uses Bash`.
+HEARD_INTERVAL: Final = 30.0
+# So long after its hand-in an agent may go on with its last turn.
+LAST_WORDS_LIMIT: Final = 60.0
+# So long it is waited for the files that tell of the turn of an agent that has handed in.
+UNSEEN_LIMIT: Final = 5.0
+# A dialog of a full-screen program stands at the end of the screen.
+DIALOG_LINES: Final = 20
+_RULE_LENGTH: Final = 20
+# Limits of a subscription last a week at most; what an agent's files say beyond that is not believed.
+LONGEST_LIMIT: Final = 8 * 86_400.0
+_Watched = Literal[State.RUNNING, State.WAITING]
+_END_OF: Final[dict[AgentState | None, AgentEnd]] = {
+    "DONE": AgentEnd.CRASH,
+    "STOPPED": AgentEnd.CLOSED,
+    None: AgentEnd.GONE,
+}
+
+
+class WatchedTask(Protocol):
+    """What has to be known of an agent's job to watch the agent."""
+
+    @property
+    def key(self) -> str:
+        """The test, as the journal names it, or INTEGRATOR."""
+
+    @property
+    def kind(self) -> AgentType: ...
+
+
+@dataclass(slots=True)
+class AgentFollower:
+    """One living agent. Times are those of the monotonic clock: the wall clock may jump."""
+
+    task: WatchedTask
+    address: AgentAddress
+    started: float
+    timeout: float
+    wait_timeout: float
+    is_foreign: bool = False
+    """Whether it was made by others: it has no work to hand in, and our hook does not tell what it asks."""
+    state: _Watched = State.RUNNING
+    waiting_since: float | None = None
+    excused: float = 0.0
+    """How long the agent has waited for a person or for its model: its time limit does not count that."""
+    _excused_since: float | None = None
+    questions: int = 0
+    kept_transcript: KeptTranscript | None = None
+    """Where the transcript is kept, if its file is not on this machine, or not one file."""
+    handed_in_at: float | None = None
+    """When the agent's archive was seen first."""
+    is_unread: bool = True
+    """Nothing of it has been read yet, so that nobody is told what it writes."""
+    _tries: FileTail = field(init=False)
+    _reader: TryReader = field(init=False)
+    _commit_log: CommitLog = field(init=False)
+    _transcript: str | None = None
+    _logs: dict[str, FileTail] = field(default_factory=dict)
+    """The transcript and the logs of subagents, by their paths."""
+    _summary: TranscriptSummary = field(init=False)
+    _recorded: TranscriptSummary = field(init=False)
+    _observed_files: ObservedFiles | None = field(init=False)
+    _asks: QuestionTracker = field(init=False)
+    _shown: Seen | None = None
+    """What was recorded last of the agent's state."""
+    _searched_at: float = float("-inf")
+    _said_at: float = float("-inf")
+    _spent_at: float = float("-inf")
+    _has_written: bool = False
+    """Whether its transcript has grown since what it says was recorded last."""
+    _was_active: bool = False
+    _process: tuple[AgentState | None, int] = ("RUNNING", 0)
+    """The last state of its process, and how often it was seen in a row."""
+
+    def __post_init__(self) -> None:
+        self._tries = FileTail(AgentFile(self.address, TRIES_PATH))
+        self._reader = TryReader(self.task.key)
+        self._commit_log = CommitLog(self.task.key, self.address)
+        kind = self.task.kind
+        self._summary, self._recorded = kind.new_summary(), kind.new_summary()
+        self._asks = QuestionTracker(self.task.key)
+        observer = kind.new_observer()
+        self._observed_files = ObservedFiles(self.address, observer) if observer is not None else None
+
+    def continue_from(self, record: TestRecord) -> None:
+        """Continue where the journal ends for an agent that was watched before."""
+        self._reader = TryReader(self.task.key, record.tries)
+        self._recorded.last_line = record.last_line
+        self._commit_log.continue_from(record.commits)
+        self._shown = Seen(
+            test=record.test,
+            state=State.RUNNING,
+            question=record.question,
+            options=record.options,
+            condition=record.condition,
+            trouble=record.trouble,
+        )
+        self._asks.continue_from(record)
+        self._was_active = True
+
+    @property
+    def observer(self) -> AgentObserver | None:
+        """What tells from the agent's own files what it does."""
+        return self._observed_files.observer if self._observed_files is not None else None
+
+    def note_typing(self, until: float) -> None:
+        """Take note of until when a text is typed into its terminal, by the wall clock; `inf` while it is."""
+        self._asks.typed_until = until
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether its process was seen in its present state only once, so that nothing is concluded yet."""
+        return self._process[1] < CONFIRMATIONS
+
+    @property
+    def repeats(self) -> CallRepeats:
+        """How often the agent has made the same call."""
+        return self._summary.repeats
+
+    @property
+    def has_archive(self) -> bool:
+        """Whether the agent has handed in its work."""
+        return self.handed_in_at is not None
+
+    def is_ready_to_harvest(self, now: float, clock: float) -> bool:
+        """Return whether the work was submitted, and the agent's turn is over: until then its log lacks the end."""
+        if self.handed_in_at is None:
+            return False
+        if self.observer is None:
+            return True
+        observation = self.observer.observe(clock)
+        if observation is None:
+            # A quick agent may be done before its own files have been found, on other hosts above all.
+            return now >= self.handed_in_at + UNSEEN_LIMIT
+        return not self.is_mid_turn(clock) or now >= self.handed_in_at + LAST_WORDS_LIMIT
+
+    def is_mid_turn(self, clock: float) -> bool:
+        """Return whether the agent, or a subagent of it, still works or asks something."""
+        observation = self.observer.observe(clock) if self.observer is not None else None
+        if self.observer is None or observation is None:
+            return False
+        is_over = observation.needs_person or has_given_up(observation.trouble)
+        return not is_over or bool(self.observer.asks)
+
+    def is_searched(self, now: float) -> bool:
+        """Return whether the agent's files are to be looked for now."""
+        has_all = self._transcript is not None and self._observed_files is None
+        is_due = not has_all and now >= self._searched_at + SEARCH_INTERVAL
+        if is_due:
+            self._searched_at = now
+        return is_due
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns of the files that are to be looked for."""
+        observed = self._observed_files.observer.files if self._observed_files is not None else ()
+        return (*self.task.kind.transcript_sources.patterns, *(file.pattern for file in observed))
+
+    def set_found_files(self, files: Sequence[FoundFile]) -> None:
+        """Follow the files that were found."""
+        paths, sources = [file.path for file in files], self.task.kind.transcript_sources
+        if self._transcript is None or self._transcript not in paths:
+            self._transcript = choose_transcript(paths, sources, self.address.agent_id)
+        if self._transcript is not None:
+            for path in (self._transcript, *subagent_logs(paths, sources, self._transcript)):
+                self._logs.setdefault(path, FileTail(AgentFile(self.address, path)))
+        if self._observed_files is not None:
+            self._observed_files.set_found(files)
+
+    def read_requests(self) -> list[ReadRequest]:
+        """Return what is to be read of the agent's files."""
+        observed = self._observed_files.requests() if self._observed_files is not None else []
+        logs = [log.request for log in self._logs.values()]
+        archive = ReadRequest(AgentFile(self.address, ARCHIVE_PATH))
+        return [archive, self._tries.request, self._commit_log.request, *logs, *observed]
+
+    def new_events(self, slices: Sequence[FileSlice | None], now: float) -> list[KnownEvent]:
+        """Return the events that follow from the answers to `read_requests`."""
+        rest = iter(slices)
+        self.is_unread = False
+        has_archive = next(rest) is not None
+        self.handed_in_at = (self.handed_in_at or now) if has_archive else None
+        events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(next(rest))))
+        events += self._commit_log.read(next(rest), now)
+        for log in self._logs.values():
+            lines = log.read_lines(next(rest))
+            self._has_written = self._has_written or bool(lines)
+            self._summary.read(lines)
+            if self.kept_transcript is not None:
+                self.kept_transcript.append(lines)
+        if self._observed_files is not None:
+            self._observed_files.read(rest)
+            events += self._asks.new_events(self._observed_files.observer)
+        return events + self._transcript_events(now)
+
+    def _transcript_events(self, now: float) -> list[KnownEvent]:
+        events: list[KnownEvent] = []
+        summary, recorded = self._summary, self._recorded
+        is_new = summary.last_line != recorded.last_line
+        if (is_new and now >= self._said_at + SAID_INTERVAL) or (
+            self._has_written and now >= self._said_at + HEARD_INTERVAL
+        ):
+            self._has_written = False
+            self._said_at, recorded.last_line = now, summary.last_line
+            events.append(Said(test=self.task.key, line=summary.last_line))
+        dollars = self._dollars()
+        has_spent = (dollars, summary.tokens) != (recorded.dollars, recorded.tokens)
+        if has_spent and now >= self._spent_at + SPENT_INTERVAL:
+            self._spent_at, recorded.dollars, recorded.tokens = now, dollars, summary.tokens
+            spent = Spent(test=self.task.key, dollars=dollars, tokens=summary.tokens, models=summary.models)
+            events.append(spent)
+        return events
+
+    def _dollars(self) -> float | None:
+        """Return what the agent has spent: the sum of its log, or its own sum, which comes later and lacks nothing.
+
+        Its own sum is ignored if its tokens cannot cost that much: it is a line that the agent can write.
+        """
+        own = self.observer.dollars if self.observer is not None else None
+        summed = self._summary.dollars
+        if own is None or own > most_dollars(self._summary.models):
+            return summed
+        return max(own, summed or 0.0)
+
+    def held_back_events(self) -> list[KnownEvent]:
+        """Return what the intervals have held back so far."""
+        self._said_at = self._spent_at = float("-inf")
+        return self._transcript_events(0.0)
+
+    def observe(
+        self, process: AgentState | None, now: float, clock: float, screen: str | None = None
+    ) -> tuple[Seen | None, AgentEnd | None]:
+        """Return the change of state, or the end, that follows from the state of the agent's process.
+
+        Where the agent's own files say what it does, they are believed instead, as long as the process lives. None is
+        the state of an agent that does not exist; `clock` is the time since 1970, `screen` what its terminal shows.
+        """
+        state, times = self._process
+        self._process = (process, times + 1 if process == state else 1)
+        self._was_active = self._was_active or process == "RUNNING"
+        if self.has_archive and process in ("RUNNING", "WAITING"):
+            return None, None
+        if process in ("RUNNING", "WAITING") and (observation := self._observation(clock, screen)):
+            return self._record_observation(observation, now), None
+        if process == "RUNNING" or process == "REPLACED":
+            return self._record_observation(Observation(False, "process"), now), None
+        if self._process[1] < CONFIRMATIONS:
+            return None, None
+        if process == "WAITING":
+            is_starting = not self._was_active and now < self.started + self.task.kind.ready_within
+            question = self._summary.question or self._recorded.last_line
+            waiting = Observation(True, "process", question)
+            return (None if is_starting else self._record_observation(waiting, now)), None
+        return None, _END_OF[process]
+
+    def needs_screen(self, now: float, clock: float) -> bool:
+        """Return whether only its terminal can tell what the agent does: a dialog may stand there since its start."""
+        kind = self.task.kind
+        if self._observed_files is None or not kind.dialog_signs or now < self.started + kind.ready_within:
+            return False
+        return self._observed_files.observer.observe(clock) is None
+
+    def _observation(self, clock: float, screen: str | None) -> Observation | None:
+        if self._observed_files is None:
+            return None
+        observation = self._observed_files.observer.observe(clock)
+        if observation is None and screen is not None:
+            dialog = find_dialog(screen, self.task.kind.dialog_signs)
+            return Observation(True, "screen", dialog, needs_terminal=True) if dialog else None
+        if observation is not None and self.is_foreign:
+            observation = self._in_its_words(observation)
+        if observation is None or observation.trouble is None:
+            return observation
+        until = observation.trouble.until or self._summary.limited_until
+        is_sensible = until is not None and clock < until < clock + LONGEST_LIMIT
+        trouble = observation.trouble.model_copy(update={"until": until if is_sensible else None})
+        return replace(observation, trouble=trouble)
+
+    def _in_its_words(self, observation: Observation) -> Observation:
+        """Return what is known from its session file alone with what its transcript says that it asks."""
+        if not observation.needs_person or observation.source != "session file":
+            return observation
+        if observation.needs_terminal:
+            asked = f": {self._summary.asked}" if self._summary.asked else ""
+            return replace(observation, question=observation.question + asked)
+        return replace(observation, question=self._summary.question or "its turn is over")
+
+    def _record_observation(self, observation: Observation, now: float) -> Seen | None:
+        """Return the event of an observation; None when it says what is known already."""
+        state: _Watched = State.WAITING if observation.needs_person else State.RUNNING
+        seen = Seen(
+            test=self.task.key,
+            state=state,
+            source=observation.source,
+            question=observation.question,
+            options=observation.options,
+            condition=observation.condition,
+            trouble=observation.trouble,
+            needs_terminal=observation.needs_terminal,
+        )
+        shown = self._shown or Seen(test=self.task.key, state=self.state, source=observation.source)
+        if state is self.state and seen == shown.model_copy(update={"source": seen.source}):
+            return None
+        if state is State.WAITING and self.state is not State.WAITING:
+            self.waiting_since = now
+            self.questions += 1
+        elif state is State.RUNNING:
+            self.waiting_since = None
+        self._excuse(state is State.WAITING or observation.trouble is not None, now)
+        self.state, self._shown = state, seen
+        return seen
+
+    def _excuse(self, is_excused: bool, now: float) -> None:
+        """Count the time in which the agent could not work from its time limit, or go on to do so."""
+        if is_excused:
+            self._excused_since = self._excused_since or now
+        elif self._excused_since is not None:
+            self.excused += now - self._excused_since
+            self._excused_since = None
+
+    def last_trouble(self, clock: float) -> ApiError | None:
+        """Return the trouble that an agent was in when it was seen last."""
+        observation = self.observer.observe(clock) if self.observer is not None else None
+        if observation is not None:
+            return observation.trouble
+        return self._shown.trouble if self._shown is not None else None
+
+    def overdue_end(self, now: float) -> AgentEnd | None:
+        """Return the end of an agent that has worked, or waited for an answer, longer than it may."""
+        if self.waiting_since is not None:
+            return AgentEnd.NO_ANSWER if now - self.waiting_since >= self.wait_timeout else None
+        excused = self.excused + (now - self._excused_since if self._excused_since is not None else 0.0)
+        return AgentEnd.TIMEOUT if now - self.started - excused >= self.timeout else None
+
+
+def has_given_up(trouble: ApiError | None) -> bool:
+    return trouble is not None and trouble.has_given_up
+
+
+def find_dialog(screen: str, signs: Sequence[str]) -> str:
+    """Return what a dialog at the end of a screen says, up to the first line that only a dialog shows; "" without one.
+
+    It begins below a line that is drawn from side to side; where there is none, only that line itself is returned.
+    """
+    lines = [line.strip() for line in plain_lines(screen).rstrip().split("\n")[-DIALOG_LINES:]]
+    end = next((place for place, line in enumerate(lines) if any(re.search(sign, line) for sign in signs)), None)
+    if end is None:
+        return ""
+    above = [place for place, line in enumerate(lines[:end]) if len(line) >= _RULE_LENGTH and not line.strip("─╌━═")]
+    begin = above[-1] + 1 if above else end
+    return plain(" · ".join(line for line in lines[begin : end + 1] if line), 200)
+
+
+async def read_new_events(place: Host, watches: Sequence[AgentFollower], now: float) -> list[KnownEvent]:
+    """Read the files of many agents at once; return the events that follow from what is new in them."""
+    searched = [watch for watch in watches if watch.is_searched(now)]
+    if searched:
+        patterns = tuple(dict.fromkeys(pattern for watch in searched for pattern in watch.patterns))
+        found = await place.latest_found([watch.address for watch in searched], patterns)
+        for watch, files in zip(searched, found, strict=True):
+            watch.set_found_files(files)
+    requests = [watch.read_requests() for watch in watches]
+    slices = iter(await place.latest_files([request for of_watch in requests for request in of_watch]))
+    events = []
+    for watch, of_watch in zip(watches, requests, strict=True):
+        events += watch.new_events([next(slices) for _ in of_watch], now)
+    return events

@@ -1,0 +1,120 @@
+"""Conditions of `swarm-tui wait`, and expressions of them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.conditions import CHECKS, is_so
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model import events as happened
+from swarm_tui.model.api_errors import ApiErrorKind
+from swarm_tui.model.conditions import CONDITIONS, parse_expression
+from swarm_tui.model.results import Result, State
+from swarm_tui.model.spec import INTEGRATOR_KEY
+
+NOW = 10_000.0
+BEGUN: list[happened.Event] = [
+    happened.EngineStarted(at=1, pid=1, slots=4),
+    *(happened.Queued(at=1, test=name) for name in "abcdef"),
+    happened.Launched(at=NOW - 1, test="a"),
+]
+
+
+def harvested(result: Result, *tests: str) -> list[happened.Harvested]:
+    return [happened.Harvested(at=NOW, test=test, result=result, reason=f"no port {test}") for test in tests]
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ([], set()),
+        ([happened.EngineEnded(why="finished")], {"done", "ended"}),
+        ([happened.EngineEnded(why="stopped")], {"ended"}),
+        ([happened.EngineEnded(why="failed")], {"ended"}),
+        ([happened.Seen(test="a", state=State.WAITING)], {"asks"}),
+        (
+            [
+                happened.Integrating(by="agent", agent="i"),
+                happened.Seen(test=INTEGRATOR_KEY, state=State.WAITING),
+            ],
+            {"asks"},
+        ),
+        (harvested(Result.FAILED, "a"), {"failed"}),
+        (harvested(Result.BLOCKED, "a"), {"blocked"}),
+        (harvested(Result.UNRESOLVED, "a"), {"unresolved"}),
+        (harvested(Result.FAILED, "a", "b", "c", "d"), {"failed"}),
+        ([happened.Launched(test="b"), happened.Stuck(test="b", reason="it loops")], {"stuck"}),
+        ([happened.BudgetSpent(percent=80, dollars=8, budget=10)], set()),
+        ([happened.BudgetSpent(percent=100, dollars=10, budget=10)], {"over-budget", "held"}),
+        ([happened.OverBudget(test="a", dollars=2, budget=1)], {"over-budget"}),
+        ([happened.QueueHeld()], {"held"}),
+        ([happened.PatternRaised(cause="no port", tests=("a", "b"))], {"alert"}),
+        ([happened.HostLost(host="one", reason="no route")], {"host-lost"}),
+        ([happened.LoginLost(kind=ApiErrorKind.LOGIN_LOST, test="a", reason="401")], {"login-lost", "held"}),
+        ([happened.Integrated(branch="b", fixes=2)], {"fixes"}),
+        ([happened.Integrated(branch="b", fixes=0)], set()),
+    ],
+)
+def test_condition_holds(events: list[happened.Event], words: set[str]) -> None:
+    state = SweepState().apply_all([*BEGUN, *events])
+    assert set(filter(is_so(state, NOW), CONDITIONS)) == words
+
+
+def test_every_condition_has_check() -> None:
+    assert list(CHECKS) == list(CONDITIONS)
+
+
+WORDS = ("done", "asks", "failed")
+leaves = st.sampled_from(WORDS)
+expressions = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        inner.map(lambda text: f"not {text}"),
+        inner.map(lambda text: f"({text})"),
+        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(" ".join),
+    ),
+    max_leaves=12,
+)
+
+
+@given(expressions)
+def test_expression_equals_python_expression(text: str) -> None:
+    holds = parse_expression(text.upper()).holds
+    for done, asks, failed in itertools.product((False, True), repeat=3):
+        facts = {"done": done, "asks": asks, "failed": failed}
+        assert holds(facts.__getitem__) == eval(text, {}, facts)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "--until requires a condition"),
+        ("  ", "--until requires a condition"),
+        ("don", "unknown condition: 'don' (use one of done, ended, asks, failed"),
+        ("done or", "missing condition"),
+        ("not", "missing condition"),
+        ("and", "unknown condition: 'and'"),
+        ("done asks", "unexpected 'asks'"),
+        ("(done", "unclosed parenthesis"),
+        ("done)", "unexpected ')'"),
+        ("done;rm", "unknown condition: 'done;rm'"),
+        ("(" * 5_000 + "done", "nested too deeply"),
+        ("not " * 5_000 + "done", "nested too deeply"),
+    ],
+)
+def test_invalid_expression_raises_error(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)):
+        parse_expression(text)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_parsed_or_raises_error(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        assert parse_expression(text).words

@@ -1,0 +1,1 @@
+"""Tests of conclusions from the records of a sweep."""

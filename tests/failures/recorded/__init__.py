@@ -1,0 +1,1 @@
+"""Failures with a known cause, produced by running the tests of small broken projects."""

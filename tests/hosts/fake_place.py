@@ -1,0 +1,59 @@
+"""A place whose agents are those of a mngr in memory: their files are real, their processes and terminals are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from swarm_tui.hosts.local import LocalHost
+from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
+from swarm_tui.model.spec import MngrSettings
+from tests.fake_mngr import FakeAgent, FakeMngr
+
+
+class FakePlace(LocalHost):
+    """This machine's files, and the states and screens that the fake mngr holds."""
+
+    def __init__(self, mngr: FakeMngr) -> None:
+        super().__init__(MngrSettings(path="mngr", host_dir=str(mngr.root), home=str(mngr.root)))
+        self._mngr = mngr
+        self.protected: set[str] = set()
+        self.forgotten: tuple[str, ...] = ()
+
+    async def agent_statuses(self) -> AgentStatuses:
+        return AgentStatuses({agent.agent_id: _status(agent) for agent in self._mngr.agents.values()})
+
+    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
+        screens: dict[str, str | None] = {}
+        for address in agents:
+            agent = self._mngr.agents.get(address.session.removeprefix("mngr-"))
+            is_shown = agent is not None and agent.state != "STOPPED"
+            screens[address.session] = "\n".join(agent.screen) + "\n" if agent is not None and is_shown else None
+        return screens
+
+    async def protect_session(self, agent: AgentAddress) -> None:
+        self.protected.add(agent.session)
+
+    async def forget_variables(self, agent: AgentAddress, names: Sequence[str]) -> None:
+        self.forgotten = tuple(names)
+
+    async def record_terminal(self, agent: AgentAddress, cast: Path) -> None:
+        cast.parent.mkdir(parents=True, exist_ok=True)
+        cast.write_text("")
+
+
+def _status(agent: FakeAgent) -> AgentStatus:
+    address = AgentAddress(
+        name=agent.request.name,
+        agent_id=agent.agent_id,
+        session=f"mngr-{agent.request.name}",
+        state_dir=str(agent.state_dir),
+        work_dir=str(agent.work_dir),
+    )
+    return AgentStatus(
+        address,
+        agent.state,
+        branch=agent.request.branch,
+        labels=dict(agent.request.labels),
+        is_at_prompt=agent.is_at_prompt,
+    )

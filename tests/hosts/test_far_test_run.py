@@ -1,0 +1,113 @@
+"""The program that runs a test on a host: what it reports, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swarm_tui.adapters.pytest import PLUGIN_FOLDER, RUN_PYTEST_NAME, read_report, run_variables, session_words
+from swarm_tui.sweep.host_test_runs import _PROGRAM
+from tests.git_project import PYTEST_INI, GitProject
+
+pytestmark = pytest.mark.slow
+
+TEST = "test_it.py::test_it"
+
+
+def run(root: Path, commit: str, **more: object) -> dict[str, Any]:
+    wanted: dict[str, object] = {
+        "copy": str(root / "copy"),
+        "seed": str(root / "project/.git"),
+        "commit": commit,
+        "setup": "",
+        "checkout": str(root / "project"),
+        "python": sys.executable,
+        "program": str(PLUGIN_FOLDER / RUN_PYTEST_NAME),
+        "words": session_words("{scratch}", (), [TEST]),
+        "folder": "",
+        "variables": {
+            "SWARM_RESULTS": "{descriptor}",
+            "SWARM_PYTHONPATH": f"{root}/copy:{PLUGIN_FOLDER}",
+            **run_variables("{scratch}"),
+        },
+        "passed": {},
+        "seconds": 60.0,
+        "own": [str(root / "own")],
+    }
+    called = [sys.executable, "-c", _PROGRAM]
+    done = subprocess.run(
+        called, input=json.dumps(wanted | more).encode(), capture_output=True, timeout=120, check=True
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def outcomes(answer: dict[str, Any]) -> dict[str, str]:
+    report = read_report(base64.b64decode(answer["received"]), answer["secret"].encode())
+    assert report.problem(answer["code"]) == ""
+    return dict(report.outcomes)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    project = GitProject(tmp_path / "project")
+    project.commit("Begin", {"test_it.py": "def test_it(): assert 0\n", "pytest.ini": PYTEST_INI})
+    return project
+
+
+def test_commits_are_run_one_after_the_other_in_one_copy(project: GitProject, tmp_path: Path) -> None:
+    first = project.git("rev-parse", "HEAD")
+    second = project.commit("Pass", {"test_it.py": "import other\ndef test_it(): assert other\n", "other.py": ""})
+    assert outcomes(run(tmp_path, first)) == {TEST: "failed"}
+    (tmp_path / "copy/other.py").write_text("")
+    assert outcomes(run(tmp_path, second)) == {TEST: "passed"}
+    assert outcomes(run(tmp_path, first)) == {TEST: "failed"}
+    assert not (tmp_path / "copy/other.py").exists()
+
+
+def test_process_that_leaves_early_has_no_result(project: GitProject, tmp_path: Path) -> None:
+    commit = project.commit("Leave", {"test_it.py": "import os\ndef test_it(): os._exit(0)\n"})
+    answer = run(tmp_path, commit)
+    report = read_report(base64.b64decode(answer["received"]), answer["secret"].encode())
+    assert report.problem(answer["code"]) == "the process ended before pytest's session did, with code 0"
+
+
+def test_set_up_is_run_once_and_its_failure_is_named(project: GitProject, tmp_path: Path) -> None:
+    commit = project.git("rev-parse", "HEAD")
+    assert run(tmp_path, commit, setup="echo no compiler; exit 4") == {
+        "problem": "the set-up command failed with code 4: no compiler"
+    }
+    setup = "echo x >> $SWARM_CHECKOUT/times"
+    run(tmp_path, commit, setup=setup)
+    run(tmp_path, commit, setup=setup)
+    assert (tmp_path / "project/times").read_text() == "x\n"
+
+
+def test_passed_variables_reach_set_up_and_test(project: GitProject, tmp_path: Path) -> None:
+    source = "import os\ndef test_it(): assert os.environ['TOKEN'] == '{scratch}'\n"
+    commit = project.commit("Need a variable", {"test_it.py": source})
+    assert outcomes(run(tmp_path, commit)) == {TEST: "failed"}
+    answer = run(tmp_path, commit, setup='test "$TOKEN"', passed={"TOKEN": "{scratch}"})
+    assert outcomes(answer) == {TEST: "passed"}
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"commit": "0" * 40}, "git checkout failed: "),
+        ({"seed": "/nowhere"}, "git clone failed: "),
+        ({"python": "/nowhere/python"}, "/nowhere/python cannot be started: No such file or directory"),
+        ({"seconds": 0.01}, "did not end within 0.01 s"),
+    ],
+)
+def test_run_that_is_not_possible_says_why(
+    project: GitProject, tmp_path: Path, more: dict[str, object], problem: str
+) -> None:
+    commit = str(more.pop("commit", project.git("rev-parse", "HEAD")))
+    assert problem in run(tmp_path, commit, **more)["problem"]

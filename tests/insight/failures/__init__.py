@@ -1,1 +1,0 @@
-"""Failures of which the cause is known, made by running the tests of small broken projects."""

@@ -1,0 +1,214 @@
+"""The inbox shows all questions. A message box stays open until its text is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.requests import RequestFollower, RequestKind
+from swarm_tui.model import events as happened
+from swarm_tui.model.questions import Question, QuestionKind, QuestionPart
+from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.room.app import RoomApp
+from swarm_tui.room.message import MessageScreen
+from tests.room.scenes import Scene, press, room_on, shows, text_on_screen
+from tests.waiting import eventually
+
+WIDE = Scene("inbox", keys=("5",), width=120, height=40)
+LOW = Scene("inbox", keys=("5",), width=80, height=24)
+RATE = QuestionPart(
+    key="rate",
+    text="Which rate is right?",
+    options=("19 percent", "16 percent"),
+    descriptions=("as the test has it", "as the tutorial has it"),
+)
+FILES = QuestionPart(key="files", text="Which files?", options=("a.py", "b.py", "c.py"), is_many=True)
+PORT = QuestionPart(key="port", text="Port", field="integer", least=1, most=65535)
+PLAN = "it asks to carry out its plan:\n" + "\n".join(f"{number}. change part {number}" for number in range(1, 61))
+ASKS = {
+    "choice": Question(id="1", kind=QuestionKind.QUESTION, text=RATE.text, questions=(RATE,)),
+    "several": Question(id="2", kind=QuestionKind.QUESTION, text=f"{RATE.text}\n{FILES.text}", questions=(RATE, FILES)),
+    "files": Question(id="3", kind=QuestionKind.QUESTION, text=FILES.text, questions=(FILES,)),
+    "form": Question(id="4", kind=QuestionKind.INPUT, text="About the server", questions=(PORT,)),
+    "plan": Question(id="5", kind=QuestionKind.PLAN, tool="ExitPlanMode", text=PLAN),
+    "permission": Question(id="6", tool="Bash", subject="curl x", text="it wants to use Bash: curl x"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SweepFolder:
+    """A sweep without questions."""
+    folder = SweepFolder(tmp_path / "20261118-061200")
+    folder.write_spec(
+        SweepSpec(sweep=folder.name, repository=str(tmp_path), base="abc", created_at=1.0, mngr=MngrSettings(path="m"))
+    )
+    with JournalWriter(folder.events) as journal:
+        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=4))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def engine(folder: SweepFolder) -> Iterator[EngineLock]:
+    lock = EngineLock(folder.lock)
+    lock.acquire()
+    yield lock
+    lock.release()
+
+
+def ask(folder: SweepFolder, *names: str) -> None:
+    with JournalWriter(folder.events, last_seq=1) as journal:
+        for name in names:
+            test = f"tests/test_a.py::test_{name}"
+            journal.append(happened.Queued(test=test, agent=f"agent-{name}", branch=f"swarm/{name}", file="t.py"))
+            journal.append(happened.Launched(test=test))
+            journal.append(happened.Asked(test=test, ask=ASKS[name]))
+
+
+def answer_request(app: RoomApp, folder: SweepFolder, *, is_done: bool, detail: str = "") -> None:
+    (request,) = (request for request in RequestFollower(folder).read()[0] if request.kind is RequestKind.ANSWER)
+    with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq) as journal:
+        journal.append(happened.RequestAnswered(request=request.id, is_done=is_done, detail=detail))
+
+
+async def test_several_questions_are_shown_with_options(folder: SweepFolder) -> None:
+    ask(folder, "several")
+    async with room_on(folder, WIDE) as (_, pilot):
+        shown = await shows(pilot, "1 of 2: Which rate is right?", "2 of 2: Which files?")
+        detail = shown[shown.index("1 of 2:") :]
+        assert detail.count("Which rate is right?") == detail.count("Which files?") == 1
+        assert "1 19 percent: as the test has it" in shown
+        assert "choose one or more by number" in shown
+        assert "one line for each question" in shown
+        footer = shown.rstrip("\n").split("\n")[-1]
+        assert " y yes" not in footer
+        assert " n no" not in footer
+        assert " A answer all" not in footer
+        await press(pilot, "m")
+        await shows(pilot, "Answer to 1 agent", "1 19 percent: as the test has it", "2 of 2: Which files?")
+        await press(pilot, *"1", "enter")
+        await shows(pilot, "the agent asks 2 questions; answer with one line for each")
+        await press(pilot, "ctrl+j", *"1,9", "enter")
+        await shows(pilot, "2 of 2: invalid option 9, choose 1 to 3")
+        await press(pilot, "backspace", "3", "enter")
+        await shows(pilot, "sending …")
+        (request,) = RequestFollower(folder).read()[0]
+        assert request.text == "1\n1,3"
+
+
+async def test_answer_refused_by_engine_stays_in_box(folder: SweepFolder) -> None:
+    ask(folder, "choice")
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "m", *"as the tutorial", "enter")
+        await shows(pilot, "sending …")
+        await press(pilot, *"q3x")
+        answer_request(app, folder, is_done=False, detail="somebody is answering it already")
+        await shows(pilot, "somebody is answering it already", "as the tutorialq3x")
+        assert isinstance(app.screen, MessageScreen)
+        await press(pilot, "escape")
+        await shows(pilot, "nothing was answered")
+        await press(pilot, "m")
+        await shows(pilot, "as the tutorialq3x")
+
+
+async def test_box_closes_when_engine_accepts_answer(folder: SweepFolder) -> None:
+    ask(folder, "choice")
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "m", "2", "enter")
+        await shows(pilot, "sending …")
+        answer_request(app, folder, is_done=True)
+        await eventually(lambda: not isinstance(app.screen, MessageScreen), "the box to close")
+        await shows(pilot, "answer 1 agent: done")
+        assert not app.drafts
+
+
+async def test_answer_stays_in_box_when_engine_exits(folder: SweepFolder, engine: EngineLock) -> None:
+    ask(folder, "choice")
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "m", "2", "enter")
+        await shows(pilot, "sending …")
+        with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq) as journal:
+            journal.append(happened.EngineEnded(why="stopped"))
+        engine.release()
+        await shows(pilot, "Answer to 1 agent", "the sweep has finished", "Enter send")
+
+
+async def test_digits_choose_only_in_open_group(folder: SweepFolder) -> None:
+    ask(folder, "choice")
+    async with room_on(folder, WIDE) as (app, pilot):
+        await shows(pilot, "Enter then choose by number", "1 19 percent: as the test has it")
+        await press(pilot, "6")
+        assert app.room_screen is not None
+        assert app.room_screen.NAME == "log"
+        await press(pilot, "5", "enter")
+        await shows(pilot, "1-2 choose", "1 19 percent: as the test has it")
+        await press(pilot, "2")
+        (request,) = RequestFollower(folder).read()[0]
+        assert request.text == "2"
+
+
+async def test_digit_opens_box_for_multiple_choice(folder: SweepFolder) -> None:
+    ask(folder, "files")
+    async with room_on(folder, WIDE) as (_, pilot):
+        assert "1-3 choose" not in text_on_screen(pilot.app)
+        await press(pilot, "enter", "1")
+        await shows(pilot, "Answer to 1 agent", "choose one or more by number")
+        await press(pilot, *",3", "enter")
+        await shows(pilot, "sending …")
+        (request,) = RequestFollower(folder).read()[0]
+        assert request.text == "1,3"
+
+
+async def test_field_type_and_limits_are_checked(folder: SweepFolder) -> None:
+    ask(folder, "form")
+    async with room_on(folder, WIDE) as (_, pilot):
+        await shows(pilot, "About the server", "a whole number, 1 to 65535", "`decline` to refuse")
+        await press(pilot, "m", *"maybe", "enter")
+        await shows(pilot, "invalid answer 'maybe'; expected a whole number, 1 to 65535")
+        assert RequestFollower(folder).read()[0] == []
+
+
+async def test_plan_question_is_shown_completely(folder: SweepFolder) -> None:
+    ask(folder, "plan")
+    async with room_on(folder, LOW) as (app, pilot):
+        await shows(pilot, "1. change part 1", "J K scroll")
+        for _ in range(30):
+            await press(pilot, "J")
+        await shows(pilot, "60. change part 60")
+        await press(pilot, "m")
+        await shows(pilot, "Answer to 1 agent", "PgDn for more")
+        for _ in range(40):
+            await press(pilot, "pagedown")
+        await shows(pilot, "60. change part 60", "answer: yes, or no and why")
+        assert isinstance(app.screen, MessageScreen)
+
+
+async def test_answer_all_closes_when_group_is_gone(folder: SweepFolder) -> None:
+    ask(folder, "permission", "choice")
+    async with room_on(folder, WIDE) as (app, pilot):
+        await shows(pilot, "curl x")
+        await press(pilot, "A")
+        await shows(pilot, "Answer all")
+        is_permission = "Bash `curl x`" in text_on_screen(app)
+        await press(pilot, "y" if is_permission else "1")
+        await shows(pilot, "one agent first")
+        answer_request(app, folder, is_done=True)
+        await shows(pilot, "1 agent answered")
+        await press(pilot, "y", "y")
+        assert len(RequestFollower(folder).read()[0]) <= 2
+
+
+async def test_palette_runs_request_with_typed_name(folder: SweepFolder) -> None:
+    with JournalWriter(folder.events, last_seq=1) as journal:
+        journal.append(happened.Queued(test="tests/test_a.py::test_one", agent="agent-one", branch="b", file="t.py"))
+    async with room_on(folder, Scene("sweep", width=120, height=40)) as (_, pilot):
+        await press(pilot, "colon", *"hold", "enter")
+        await shows(pilot, "Hold 1 test?")
+        await press(pilot, "y")
+        (request,) = RequestFollower(folder).read()[0]
+        assert request.kind is RequestKind.HOLD
+        await press(pilot, "colon", *"retry", "enter")
+        await shows(pilot, "retry: none of them has finished")

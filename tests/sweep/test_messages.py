@@ -1,0 +1,57 @@
+"""A message reaches an agent that lives, and never what an agent has left in its terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.hosts.protocol import AgentStatuses, HostUnreachable
+from swarm_tui.journal.recover import recover_journal
+from swarm_tui.model.events import MessageSent
+from swarm_tui.sweep.agent import OneTestTask
+from swarm_tui.sweep.launch import launch
+from swarm_tui.sweep.live_agents import LiveAgents
+from swarm_tui.sweep.messages import AgentMessages
+from tests.hosts.fake_place import FakePlace
+from tests.sweep.rehearsal import QuickMngr, rehearse
+
+
+class Unreachable(FakePlace):
+    """A place that does not answer."""
+
+    async def agent_statuses(self) -> AgentStatuses:
+        raise HostUnreachable("ps is not installed")
+
+
+@pytest.mark.parametrize(
+    ("seen", "problem"),
+    [
+        ({}, ""),
+        ({"state": "RUNNING"}, ""),
+        ({"state": "DONE"}, "does not run any more"),
+        ({"state": "STOPPED"}, "does not run any more"),
+        ({"state": "REPLACED"}, "does not run any more"),
+        ({"is_at_prompt": True}, "does not run any more"),
+        (None, "cannot be seen: ps is not installed"),
+    ],
+)
+async def test_a_text_is_typed_only_where_an_agent_reads_it(
+    tmp_path: Path, seen: dict[str, object] | None, problem: str
+) -> None:
+    mngr, live_agents = QuickMngr(tmp_path / "mngr"), LiveAgents()
+    context = rehearse(tmp_path, 1, mngr)
+    test = next(context.state.tests()).test
+    task = OneTestTask(test, context.spec)
+    await launch(context, task, 1)
+    record = context.state.records[test]
+    live_agents.watch_agent(context.spec, task, record, is_adopted=False)
+    context.place = Unreachable(mngr) if seen is None else FakePlace(mngr)
+    for name, value in (seen or {}).items():
+        setattr(mngr.agents[record.agent], name, value)
+    problems = await AgentMessages(context, live_agents).send([test], "rm -rf build", by="ada")
+    assert mngr.agents[record.agent].received == ([] if problem else ["rm -rf build"])
+    *_, told = recover_journal(context.folder.events).events
+    assert isinstance(told, MessageSent)
+    assert problem in told.error
+    assert bool(problems) is bool(told.error) is bool(problem)

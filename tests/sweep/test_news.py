@@ -1,0 +1,76 @@
+"""What agents write reaches the journal, whether the system tells of it or one has to look."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.agents.contract import TRIES_PATH
+from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
+from swarm_tui.journal.requests import RequestKind, append_request
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.requests import RequestHandler
+from swarm_tui.sweep.run import SweepRunner
+from tests.fake_mngr import FakeMngr
+from tests.hosts.fake_place import FakePlace
+from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
+from tests.waiting import eventually
+
+
+class AtWork(FakePlace):
+    """A place with one agent, which is always at work."""
+
+    def __init__(self, mngr: FakeMngr) -> None:
+        super().__init__(mngr)
+        self.address: AgentAddress | None = None
+
+    async def agent_statuses(self) -> AgentStatuses:
+        assert self.address is not None
+        return AgentStatuses({self.address.agent_id: AgentStatus(self.address, "RUNNING")})
+
+
+class Untold(AtWork):
+    """The same on a disk of which nothing is told."""
+
+    def on_news(self, tell: Callable[[str], object]) -> None:
+        """Tell nothing."""
+
+    def tells_all_news(self) -> bool:
+        return False
+
+
+def begin(root: Path, kind: type[AtWork]) -> tuple[SweepContext, SweepRunner, Path]:
+    """Return a sweep with one agent at work, and the file of its tries."""
+    mngr = QuickMngr(root / "mngr")
+    context = rehearse(root, 1, mngr)
+    context.place = place = kind(mngr)
+    (record,) = context.state.tests()
+    place.address = address = context.address_of(record.agent, 1)
+    record_launch(context, record, address)
+    runner = SweepRunner(context, tick=1.0 if kind is AtWork else 0.02)
+    runner.queue.clear()
+    record = context.state.record_of(record.test)
+    runner.live_agents.watch_agent(context.spec, runner.task_of(record.test), record, is_adopted=False)
+    return context, runner, Path(address.state_dir) / TRIES_PATH
+
+
+@pytest.mark.parametrize("kind", [AtWork, Untold])
+async def test_tries_and_requests_are_seen_whether_told_or_not(kind: type[AtWork], tmp_path: Path) -> None:
+    context, runner, tries = begin(tmp_path, kind)
+    (test,) = context.state.records
+    working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
+    for number in range(1, 4):
+        tries.parent.mkdir(parents=True, exist_ok=True)
+        with tries.open("a") as file:
+            file.write(json.dumps({"kind": "start", "run": str(number)}) + "\n")
+        await eventually(lambda number=number: len(context.state.records[test].tries) == number, f"try {number}")  # type: ignore[misc]
+    request = append_request(context.folder, RequestKind.SLOTS, slots=7)
+    await eventually(lambda: request.id in context.state.answers, "the answer")
+    assert context.state.slots == 7
+    working.cancel()
+    await asyncio.wait([working])
+    await context.place.close()

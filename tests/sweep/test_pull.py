@@ -1,0 +1,94 @@
+"""What was pulled before stays until something whole replaces it, and speaks for the agent that handed it in alone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.sweep.agent import OneTestTask
+from swarm_tui.sweep.agent_context import recorded_address
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.launch import launch, pull_for
+from swarm_tui.sweep.pull import UNPACKED_FOLDER, was_pulled
+from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse
+
+
+class Pulling:
+    """The one test of a sweep, and what is pulled of its agent's work."""
+
+    def __init__(self, root: Path) -> None:
+        self.mngr = QuickMngr(root / "mngr")
+        self.context: SweepContext = rehearse(root, 1, self.mngr)
+        self.task = OneTestTask(next(self.context.state.tests()).test, self.context.spec)
+        self.folder = self.task.folder(self.context)
+
+    async def launch(self, attempt: int) -> Path:
+        """Launch the agent of an attempt; return its archive."""
+        self.mngr.agents.clear()
+        await launch(self.context, self.task, attempt)
+        return self.mngr.agents[self.folder.name].state_dir / ARCHIVE_PATH
+
+    async def pull(self) -> tuple[bool, str]:
+        record = self.context.state.record_of(self.task.key)
+        pulled = await pull_for(self.context, self.task, recorded_address(self.context.spec, record))
+        return pulled.has_output, pulled.problem
+
+    @property
+    def output(self) -> list[str]:
+        return sorted(path.name for path in self.folder.glob("test_output/*"))
+
+
+@pytest.fixture
+def pulling(tmp_path: Path) -> Pulling:
+    return Pulling(tmp_path)
+
+
+async def test_what_was_pulled_of_an_agent_that_is_gone_still_counts(pulling: Pulling) -> None:
+    archive = await pulling.launch(1)
+    assert await pulling.pull() == (True, "")
+    shutil.rmtree(archive.parents[2])
+    assert await pulling.pull() == (True, "")
+    assert pulling.output == ["testing_agent_outcome.json"]
+    assert was_pulled(pulling.folder, pulling.context.address_of(pulling.folder.name, 1).agent_id)
+    assert not was_pulled(pulling.folder, "")
+
+
+async def test_a_broken_archive_replaces_nothing_and_is_said(pulling: Pulling) -> None:
+    archive = await pulling.launch(1)
+    await pulling.pull()
+    archive.write_bytes(packed_outcome(summary_markdown="x" * 10_000)[:-20])
+    has_output, problem = await pulling.pull()
+    assert not has_output
+    assert problem.startswith("its archive is broken")
+    assert pulling.output == ["testing_agent_outcome.json"]
+    assert [path.name for path in pulling.folder.iterdir() if "pulling" in path.name] == []
+
+
+async def test_what_an_earlier_attempt_handed_in_says_nothing_of_a_later_one(pulling: Pulling) -> None:
+    await pulling.launch(1)
+    await pulling.pull()
+    (await pulling.launch(2)).unlink()
+    assert await pulling.pull() == (False, "")
+    assert pulling.output == ["testing_agent_outcome.json"], "nothing whole has replaced it"
+
+
+async def test_what_was_unpacked_whole_is_taken_over_though_engine_and_agent_died_meanwhile(pulling: Pulling) -> None:
+    archive = await pulling.launch(1)
+    await pulling.pull()
+    shutil.rmtree(archive.parents[2])
+    folder, unpacked = pulling.folder, pulling.folder / UNPACKED_FOLDER
+    agent_id = pulling.context.address_of(folder.name, 1).agent_id
+    unpacked.mkdir()
+    (folder / "test_output").rename(unpacked / "test_output")
+    (folder / "branch.bundle").write_bytes(b"of an earlier attempt")
+    (folder / ".pulled-from").unlink()
+    (unpacked / ".pulled-from").write_text(f"{agent_id}\ntest_output")
+    assert was_pulled(folder, agent_id)
+    for _ in range(2):
+        assert await pulling.pull() == (True, "")
+        assert pulling.output == ["testing_agent_outcome.json"]
+        assert not (folder / "branch.bundle").exists()
+        assert not unpacked.exists()

@@ -1,1 +1,0 @@
-"""Runs of `mngr tmr`: what the generations of that pipeline left behind, and how it is shown."""

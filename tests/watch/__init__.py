@@ -1,0 +1,1 @@
+"""Tests of watching agents that no sweep started."""

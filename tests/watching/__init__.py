@@ -1,1 +1,0 @@
-"""Tests of watching agents that no sweep made."""
