@@ -288,7 +288,7 @@ async def test_a_dialog_that_a_typed_text_may_have_answered_says_so(begin: Begin
         events = recover_journal(agents.context.folder.events).events
     closed = {event.ask: event.why for event in events if isinstance(event, AskClosed)}
     assert closed == {"1": BY_TYPING, "2": "on the screen"}
-    lines = [line for event in events if (line := log_line_of(event)) is not None and "asked is over" in line.text]
+    lines = [line for event in events if (line := log_line_of(event)) is not None and "question closed" in line.text]
     assert [line.level for line in lines] == ["warning", "info"]
 
 
