@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.room.store import Store, SweepChanged
@@ -61,6 +63,60 @@ class Action(NamedTuple):
         if self.why_not_in_watch:
             return self._replace(label="", why_not=lambda: self.why_not_in_watch)
         return self._replace(description=self.watch_description or self.description)
+
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class _Mark(NamedTuple):
+    """An action of a function whose first argument is the screen."""
+
+    action: Action
+    why_not: Callable[[Any], str] | None
+    arguments: tuple[object, ...]
+
+
+def action(
+    keys: str,
+    id: str,
+    label: str,
+    description: str,
+    why_not: Callable[[Any], str] | None = None,
+    arguments: tuple[object, ...] = (),
+    **options: Any,
+) -> Callable[[F], F]:
+    """Make a method of a screen an action. `keys` are separated by spaces, and `options` are other fields of `Action`.
+
+    A method can have several actions, with different arguments. `why_not` is a function of the screen.
+    """
+    mark = _Mark(Action(id, tuple(keys.split()), label, description, _run_nothing, **options), why_not, arguments)
+
+    def add_mark(function: F) -> F:
+        # Decorators apply from the last to the first.
+        vars(function)["actions"] = (mark, *vars(function).get("actions", ()))
+        return function
+
+    return add_mark
+
+
+def _run_nothing() -> None:
+    raise AssertionError("bound_actions sets the handler")
+
+
+def bound_actions(screen: object, functions: Iterable[Callable[..., object]]) -> Iterator[Action]:
+    """Yield the actions of functions whose first argument is the screen."""
+    for function in functions:
+        for mark in getattr(function, "actions", ()):
+            # A subclass may override the method.
+            handler = getattr(screen, function.__name__, None) or partial(function, screen)
+            why_not = partial(mark.why_not, screen) if mark.why_not is not None else always_possible
+            yield mark.action._replace(handler=partial(handler, *mark.arguments), why_not=why_not)
+
+
+def actions_of_class(screen: object) -> tuple[Action, ...]:
+    """Return the actions of a screen's methods in the order of its class, followed by those of its base classes."""
+    members = (member for each in type(screen).__mro__ for member in vars(each).values())
+    return tuple(bound_actions(screen, (member for member in members if isinstance(member, FunctionType))))
 
 
 class ScreenEntry(NamedTuple):

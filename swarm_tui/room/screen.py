@@ -15,7 +15,7 @@ from textual.widget import Widget
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import OF_NO_SWEEP, SCREENS, Action, KeyMap, key_name
+from swarm_tui.room.actions import OF_NO_SWEEP, SCREENS, Action, KeyMap, actions_of_class, key_name
 from swarm_tui.room.agent.actions import AgentCommands
 from swarm_tui.room.draw.frame import LOW, draw_footer, draw_header, draw_message, draw_screen_line
 from swarm_tui.room.engine_requests import EngineRequests
@@ -194,7 +194,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def own_actions(self) -> tuple[Action, ...]:
         """Return the actions of this screen, in the order of the help."""
-        return ()
+        return actions_of_class(self)
 
     def show_change(self, change: SweepChanged) -> None:
         """Update the panels. Called at most ten times a second, with EVERYTHING_CHANGED when the screen is opened."""

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.room.actions import EVERYWHERE, SCOPES, SCREENS, Action, KeyMap, ScreenEntry, actions_in
+from swarm_tui.room.actions import (
+    EVERYWHERE,
+    SCOPES,
+    SCREENS,
+    Action,
+    KeyMap,
+    ScreenEntry,
+    action,
+    actions_in,
+    actions_of_class,
+)
 from swarm_tui.room.draw.frame import draw_footer
 from swarm_tui.room.draw.spans import text_of, width_of
 from tests.room.keys_page import keys_page
@@ -58,6 +68,57 @@ def test_screen_action_overrides_common_key() -> None:
     assert (keys.keys(own), keys.keys(other)) == (("n",), ("N",))
 
 
+class Counting:
+    """A screen with actions."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def why_not_subtract(self) -> str:
+        return "" if self.count else "nothing to subtract"
+
+    @action("+ =", "count.add", "add", "Add one", arguments=(1,))
+    @action("-", "count.subtract", "", "Subtract one", why_not_subtract, (-1,), rank=9)
+    def add(self, number: int) -> None:
+        self.count += number
+
+
+class Resetting(Counting):
+    @action("0", "count.reset", "reset", "Start again")
+    def reset(self) -> None:
+        self.count = 0
+
+    def add(self, number: int) -> None:
+        super().add(2 * number)
+
+    @action("*", "count.double", "double", "Double it")
+    def double(self) -> None:
+        self.count *= 2
+
+
+def test_methods_of_screen_are_its_actions() -> None:
+    screen = Counting()
+    plus, minus = actions_of_class(screen)
+    assert (plus.id, plus.keys, plus.label, plus.rank) == ("count.add", ("+", "="), "add", 5)
+    assert (minus.keys, minus.rank, minus.why_not()) == (("-",), 9, "nothing to subtract")
+    plus.handler()
+    assert (screen.count, plus.why_not(), minus.why_not()) == (1, "", "")
+    minus.handler()
+    assert screen.count == 0
+
+
+def test_actions_of_subclass_come_first() -> None:
+    screen = Resetting()
+    assert [each.id for each in actions_of_class(screen)] == [
+        "count.reset",
+        "count.double",
+        "count.add",
+        "count.subtract",
+    ]
+    actions_of_class(screen)[2].handler()
+    assert screen.count == 2, "the overriding method is used"
+
+
 def test_config_moves_keys() -> None:
     keys = KeyMap(actions_in(EVERYWHERE), {"room.help": ("f1",)})
     moved = keys.action_for("f1")
@@ -69,9 +130,9 @@ def test_config_moves_keys() -> None:
 
 @pytest.mark.parametrize("scope", [EVERYWHERE, *(entry.name for entry in SCREENS if entry.is_for_watch)])
 def test_actions_outside_sweep_mention_agents_or_reason(scope: str) -> None:
-    for action in (action.in_watch() for action in actions_in(scope)):
-        is_of_sweep = re.search(r"\b(tests?|sweeps?|slots?|engine|queue)\b", action.description, re.IGNORECASE)
-        assert not is_of_sweep or action.why_not(), action.description
+    for shown in (each.in_watch() for each in actions_in(scope)):
+        is_of_sweep = re.search(r"\b(tests?|sweeps?|slots?|engine|queue)\b", shown.description, re.IGNORECASE)
+        assert not is_of_sweep or shown.why_not(), shown.description
     refused = next(action for action in actions_in("sweep") if action.id == "sweep.more_slots").in_watch()
     assert refused.why_not() == "not available for agents outside a sweep"
 
