@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from swarm_tui.adapters.processes.run import Finished
-from swarm_tui.errors import UsageError
 from swarm_tui.hosts.attach import Attacher
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import (
@@ -62,9 +61,9 @@ class Hosts:
         self._tell: Callable[[str], object] | None = None
 
     def of(self, host: str) -> Host:
-        """Return the place of one host."""
+        """Return one host; raise HostUnreachable if it was removed."""
         if host not in self.places:
-            raise UsageError(f"this sweep knows no host {host!r}", f"it has {', '.join(self.places)}")
+            raise HostUnreachable(f"not a host of this sweep: {host}", f"its hosts are {', '.join(self.places)}")
         return self.places[host]
 
     def add(self, host: str, place: Host) -> None:
@@ -95,11 +94,16 @@ class Hosts:
         return await self._statuses(lambda place: place.latest_statuses())
 
     async def _statuses(self, ask: Callable[[Host], Awaitable[AgentStatuses]]) -> AgentStatuses:
-        answers = await asyncio.gather(*map(ask, self.places.values()), return_exceptions=True)
+        answers: dict[str, AgentStatuses | BaseException] = {}
+        # Hosts are added and removed while others answer.
+        while new := {host: place for host, place in self.places.items() if host not in answers}:
+            answers |= zip(new, await asyncio.gather(*map(ask, new.values()), return_exceptions=True), strict=True)
         agents: dict[str, AgentStatus] = {}
         unreadable: list[str] = []
         lost: dict[str, str] = {}
-        for host, answer in zip(self.places, answers, strict=True):
+        for host, answer in answers.items():
+            if host not in self.places:
+                continue
             if isinstance(answer, HostUnreachable):
                 lost[host] = str(answer)
             elif isinstance(answer, BaseException):
@@ -111,10 +115,13 @@ class Hosts:
         return AgentStatuses(agents, tuple(unreadable), lost)
 
     async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        return await self._each(requests, _host_of_request, lambda place, asked: place.latest_files(asked))
+        return await self._each(requests, _host_of_request, lambda place, asked: place.latest_files(asked), None)
 
     async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
-        return await self._each(agents, _host_of_agent, lambda place, asked: place.latest_found(asked, patterns))
+        nothing: list[FoundFile] = []
+        return await self._each(
+            agents, _host_of_agent, lambda place, asked: place.latest_found(asked, patterns), nothing
+        )
 
     def on_news(self, tell: Callable[[str], object]) -> None:
         self._tell = tell
@@ -135,11 +142,17 @@ class Hosts:
         asked: Sequence[_Asked],
         host_of: Callable[[_Asked], str],
         ask: Callable[[Host, Sequence[_Asked]], Awaitable[list[_Answer]]],
+        *removed: _Answer,
     ) -> list[_Answer]:
-        """Ask each host for its part, and return the answers in the order of the questions."""
+        """Ask each host for its part, and return the answers in the order of the questions.
+
+        `removed` is the answer for a host that was removed. Without it, raise HostUnreachable.
+        """
         positions: dict[str, list[int]] = {}
         for position, one in enumerate(asked):
-            positions.setdefault(host_of(one), []).append(position)
+            host = host_of(one)
+            if host in self.places or not removed:
+                positions.setdefault(host, []).append(position)
         parts = await asyncio.gather(
             *(ask(self.of(host), [asked[position] for position in own]) for host, own in positions.items())
         )
@@ -148,7 +161,7 @@ class Hosts:
             for own, answers in zip(positions.values(), parts, strict=True)
             for position, answer in zip(own, answers, strict=True)
         }
-        return [found[position] for position in range(len(asked))]
+        return [found[position] if position in found else removed[0] for position in range(len(asked))]
 
     async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
         return await self.of(file.agent.host).fetch_file(file, target, limit=limit)
@@ -173,10 +186,11 @@ class Hosts:
         by_host: dict[str, list[AgentAddress]] = {}
         for agent in agents:
             by_host.setdefault(agent.host, []).append(agent)
-        parts = await asyncio.gather(
-            *(self.of(host).capture_screens(own, history=history) for host, own in by_host.items()),
-            return_exceptions=True,
-        )
+
+        async def capture(host: str, own: list[AgentAddress]) -> dict[str, str | None]:
+            return await self.of(host).capture_screens(own, history=history)
+
+        parts = await asyncio.gather(*(capture(*part) for part in by_host.items()), return_exceptions=True)
         screens: dict[str, str | None] = {agent.session: None for agent in agents}
         for part in parts:
             if isinstance(part, dict):
