@@ -32,9 +32,10 @@ from swarm_tui.review.verdicts import (
     History,
     ReviewFolder,
     Verdict,
+    VerdictFold,
     VerdictLine,
     VerdictStore,
-    current_verdicts,
+    fold_verdicts,
     is_for_other_branch,
     read_resolutions,
     review_without_sweep,
@@ -170,6 +171,7 @@ class Review:
         self._hunks: dict[str, tuple[Fix, ...]] = {}
         self._left_out: tuple[Fix, ...] | None = None
         self._contents: dict[str, str] = {}
+        self._folded = VerdictFold({})
         self._verdicts: dict[str, VerdictLine] = {}
         self._kept_diffs: OrderedDict[tuple[str, str], Diff] = OrderedDict()
         self._lock = threading.RLock()
@@ -395,6 +397,7 @@ class Review:
             return key
 
     def _history(self) -> History:
+        self.refresh()
         with self._lock:
             commits = [fix.id for fix in self._all_rows]
             inherited = self.store.inherited
@@ -418,8 +421,9 @@ class Review:
     def _append(self, lines: Sequence[VerdictLine]) -> None:
         if lines:
             with self._lock:
-                self.store.append(lines)
-                self._fold()
+                for line in self.store.append(lines):
+                    self._folded.add(line.commit, line)
+                self._verdicts = self._folded.lines()
 
     def _fold(self) -> None:
         lines = self.store.lines
@@ -431,7 +435,8 @@ class Review:
         for fix in rows:
             if is_elsewhere or fix.hunk_of or fix.id.startswith(PART_PREFIX):
                 self.content(fix)
-        self._verdicts = current_verdicts(lines, commits, self._contents, self._fix_of)
+        self._folded = fold_verdicts(lines, commits, self._contents, self._fix_of)
+        self._verdicts = self._folded.lines()
 
     @property
     def _all_rows(self) -> tuple[Fix, ...]:

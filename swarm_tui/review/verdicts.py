@@ -113,13 +113,13 @@ class VerdictFold:
         return {commit: line for commit in self._last if (line := self.line_of(commit)) is not None}
 
 
-def current_verdicts(
+def fold_verdicts(
     lines: Sequence[VerdictLine],
     commits: Collection[str],
     contents: Mapping[str, str],
     fix_of: Mapping[str, str] | None = None,
-) -> dict[str, VerdictLine]:
-    """Return the current verdict on each commit that has one; `fix_of` maps hunks to their fixes.
+) -> VerdictFold:
+    """Return the fold of lines about these commits; `fix_of` maps hunks to their fixes.
 
     A line about another commit applies to the commits with the same content. `contents` maps commits to content hashes.
     """
@@ -135,7 +135,7 @@ def current_verdicts(
             named = commits_of_content.get(line.content, []) if line.content else []
         for commit in named:
             fold.add(commit, line)
-    return fold.lines()
+    return fold
 
 
 def is_for_other_branch(lines: Sequence[VerdictLine], commits: Collection[str]) -> bool:
@@ -280,30 +280,37 @@ class VerdictStore:
         self._follower = LineFollower(folder.verdicts)
         self._inherited = [line for path in folder.inherited for line in self._parse(LineFollower(path).read()[0])]
         self._lines: list[VerdictLine] = []
+        self._unread: dict[bytes, VerdictLine] = {}
+        """Lines that this process wrote and `refresh` has not read yet."""
         self.refresh()
 
     @property
     def lines(self) -> list[VerdictLine]:
         """All verdicts in chronological order, those on earlier tips first."""
-        return [*self._inherited, *self._lines]
+        return [*self._inherited, *self._lines, *self._unread.values()]
 
     @property
     def inherited(self) -> int:
         return len(self._inherited)
 
     def refresh(self) -> bool:
-        """Read the lines that any process appended since the last call; return whether there were any."""
+        """Read the lines that other processes appended since the last call; return whether there were any."""
         lines, is_restarted = self._follower.read()
         if is_restarted:
-            self._lines = []
-        self._lines += self._parse(lines)
-        return is_restarted or bool(lines)
+            self._lines, self._unread = [], {}
+        own = [line in self._unread for _, line in lines]
+        # In the order of the file: another process may have written before this one.
+        for line, is_own in zip(lines, own, strict=True):
+            self._lines += [self._unread.pop(line[1])] if is_own else self._parse([line])
+        return is_restarted or not all(own)
 
-    def append(self, lines: Sequence[VerdictLine]) -> None:
-        """Write verdicts, all of them or none. On return they are safely on disk."""
-        update = {"at": self._clock()}
-        append_line(self.folder.verdicts, "\n".join(line.model_copy(update=update).model_dump_json() for line in lines))
-        self.refresh()
+    def append(self, lines: Sequence[VerdictLine]) -> list[VerdictLine]:
+        """Write verdicts, all of them or none, and return them with their time. On return they are safely on disk."""
+        at = self._clock()
+        written = {(stamped := line.model_copy(update={"at": at})).model_dump_json(): stamped for line in lines}
+        append_line(self.folder.verdicts, "\n".join(written))
+        self._unread |= {text.encode(): line for text, line in written.items()}
+        return list(written.values())
 
     def _parse(self, lines: list[tuple[int, bytes]]) -> list[VerdictLine]:
         found = []

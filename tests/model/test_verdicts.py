@@ -7,7 +7,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.review.verdicts import History, Verdict, VerdictChange, VerdictLine, current_verdicts
+from swarm_tui.review.verdicts import History, Verdict, VerdictChange, VerdictLine, fold_verdicts
 
 FIXES = ("a", "b", "c", "d")
 GIVEN = (Verdict.KEEP, Verdict.REVERT, Verdict.LATER)
@@ -44,7 +44,7 @@ class Verdicts:
 
     @property
     def held(self) -> dict[str, Verdict]:
-        return {commit: line.verdict for commit, line in current_verdicts(self.lines, FIXES, {}).items()}
+        return {commit: line.verdict for commit, line in fold_verdicts(self.lines, FIXES, {}).lines().items()}
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(FIXES), st.sampled_from(GIVEN), min_size=1), max_size=6))

@@ -51,6 +51,22 @@ def test_concurrent_rooms_share_verdicts(integrated: Integrated, review: Review)
         assert review.verdict(ranked(review, 1)) is REVERT
 
 
+def test_verdicts_of_two_rooms_are_in_order_of_file(integrated: Integrated, review: Review) -> None:
+    first, second = ranked(review, 1), ranked(review, 2)
+    with integrated.open(by="grace") as other:
+        for verdict in (KEEP, LATER):
+            review.set_verdict(first, verdict)
+            other.set_verdicts([(first, REVERT), (second, verdict)])
+        review.set_verdict(second, REVERT)
+        assert (review.verdict(first), other.verdict(first)) == (LATER, REVERT)
+        assert (review.refresh(), other.refresh()) == (True, True)
+        assert (review.refresh(), other.refresh()) == (False, False)
+        with integrated.open() as third:
+            assert review.store.lines == other.store.lines == third.store.lines
+            for each in (review, other, third):
+                assert [each.verdict(fix) for fix in each.fixes[:2]] == [REVERT, REVERT]
+
+
 def test_undo_and_redo_restore_verdicts(review: Review) -> None:
     review.set_verdict(ranked(review, 1), KEEP)
     review.set_verdict(ranked(review, 1), REVERT)
