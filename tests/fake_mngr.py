@@ -67,7 +67,7 @@ class FakeMngr:
         work_dir = Path(_option(request, "--target-path") or self.root / "copies" / agent_id)
         agent = FakeAgent(agent_id, request, work_dir, self.root / "agents" / agent_id)
         agent.work_dir.mkdir(parents=True)
-        agent.state_dir.mkdir(parents=True)
+        agent.state_dir.mkdir(parents=True, exist_ok=True)
         self.agents[request.name] = agent
         (agent.state_dir / "data.json").write_text(json.dumps({"id": agent_id, "name": request.name}))
         if request.message is not None:

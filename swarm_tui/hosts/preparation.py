@@ -304,11 +304,19 @@ class AgentPaths:
         return request.model_copy(update={"provider": access.provider, "host": access.name.partition(".")[0]})
 
     async def deliver(self, written: Path, address: AgentAddress) -> None:
-        """Bring what was written for an agent to its host; its copy shares the objects that are there."""
+        """Copy an agent's files to its host, where its copy shares the objects of the seed.
+
+        mngr writes the agent's variables, which may be secret, into a folder that other users can read, unless it
+        exists.
+        """
         if self.host is None:
+            state = Path(address.state_dir)
+            state.parent.mkdir(parents=True, exist_ok=True)
+            state.mkdir(mode=0o700, exist_ok=True)
             return
         place = self.host.place
         try:
+            await place.link.run(["mkdir", "-p", "-m", "700", address.state_dir])
             for path in [file for file in self.shelf.folder.iterdir() if file.is_file()]:
                 mode = path.stat().st_mode & 0o777
                 await place.write_path(self.shelf.path(path.name), read_regular(path), mode=mode)

@@ -192,8 +192,10 @@ async def test_start_stop_start_and_destroy(world: World) -> None:
     assert (await world.adapter.destroy(["passing"])).missing == ("passing",)
 
 
-async def test_an_agent_gets_the_id_and_the_folder_that_were_chosen_for_it(world: World, tmp_path: Path) -> None:
+async def test_agent_gets_chosen_id_and_private_folders(world: World, tmp_path: Path) -> None:
     agent_id, folder = f"agent-{uuid.uuid4().hex}", tmp_path / "copy"
+    state = Path((await world.status("waits")).address.state_dir).with_name(agent_id)
+    state.mkdir(mode=0o700)
     chosen = ("--id", agent_id, "--target-path", str(folder))
     created = await world.adapter.create(world.request("chosen", extra_arguments=chosen))
     try:
@@ -201,6 +203,7 @@ async def test_an_agent_gets_the_id_and_the_folder_that_were_chosen_for_it(world
         assert (created.agent_id, agent.agent_id, agent.work_dir) == (agent_id, agent_id, str(folder))
         assert json.loads((Path(agent.state_dir) / "data.json").read_bytes())["name"] == "chosen"
         assert folder.is_dir()
+        assert state.stat().st_mode & 0o777 == 0o700
     finally:
         await world.adapter.destroy(["chosen"], is_branch_deleted=True)
     assert not folder.exists()

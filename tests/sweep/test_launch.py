@@ -190,3 +190,11 @@ def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: 
     words = request.arguments()
     assert "(make build\n)" in words[words.index("--extra-provision-command") + 1]
     assert request.message is None
+
+
+async def test_agent_state_folder_is_private(tmp_path: Path) -> None:
+    mngr = QuickMngr(tmp_path / "mngr")
+    context = rehearse(tmp_path, 1, mngr, agent_type="claude")
+    await launch(context, OneTestTask(next(context.state.tests()).test, context.spec), 1)
+    (agent,) = mngr.agents.values()
+    assert agent.state_dir.stat().st_mode & 0o777 == 0o700
