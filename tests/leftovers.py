@@ -13,8 +13,10 @@ from typing import Final
 from swarm_tui.adapters.processes.ends import end_marked_processes
 from swarm_tui.adapters.scratch import memory_folder, remove_abandoned, short_folder
 
-MARK: Final = "TESTS_OF_SWARM_TUI"
-"""The variable that marks every process started from a test process; its value is the name of the folder."""
+MARK: Final = "SWARM_TEST_RUN"
+"""The variable that marks every process started from a test process; its value is the name of the folder.
+
+The name is one that agents and test runs get, so that their processes have the mark, too."""
 KEEP: Final = "keep"
 ROOT: Final = Path(__file__).parents[1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.adapters.mngr_settings import MngrSettings, mngr_environment
 from swarm_tui.adapters.processes.ends import end_marked_processes, marked_processes
 from tests.leftovers import MARK, ROOT
 from tests.waiting import until
@@ -55,6 +57,11 @@ def started(request: pytest.FixtureRequest) -> Iterator[Started]:
     process.process.kill()
     process.process.communicate()
     end_marked_processes(MARK, process.folder.name)
+
+
+def test_mark_is_passed_to_agents_and_test_runs() -> None:
+    environment = mngr_environment(MngrSettings(path="mngr", host_dir="/mngr", prefix="", tmux_tmpdir=None, home=None))
+    assert environment[MARK] == os.environ[MARK]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
