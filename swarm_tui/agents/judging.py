@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
 
+from msgspec import structs
+
 from swarm_tui.journal.record import Try
-from swarm_tui.model.report import AgentReport, ChangeKind, ChangeStatus, ClaimCheck, EscalationKind
+from swarm_tui.model.pulled import ChangeKind, ChangeStatus, ClaimCheck, EscalationKind
+from swarm_tui.model.report import AgentReport
 from swarm_tui.model.results import CLAIMS, MARKS, Result
 from swarm_tui.model.text import plain
 
@@ -183,7 +186,7 @@ def judge_claim(claim: ClaimCheck, runs: OwnRuns) -> tuple[JudgedResult, ClaimCh
         verdict: Literal["confirmed", "flaky", "refuted", "impossible", "unmeasured"], result: Result, reason: str
     ) -> tuple[JudgedResult, ClaimCheck]:
         reason = ". ".join(filter(None, (reason, known)))
-        return _judged(result, reason), claim.model_copy(update={"verdict": verdict, "runs": runs.outcomes})
+        return _judged(result, reason), structs.replace(claim, verdict=verdict, runs=runs.outcomes)
 
     words = MARKS[claimed].word
     if runs.impossible:

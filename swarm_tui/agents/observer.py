@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 from pydantic import ValidationError
 
 from swarm_tui.agents.contract import CONDITION_PATH
@@ -134,7 +135,7 @@ class ConditionObserver:
         try:
             report = json.loads(raw)
             kind = report.get("trouble")
-            self._trouble = ApiError.model_validate({**report, "kind": kind, "is_claim": True}) if kind else None
+            self._trouble = msgspec.convert({**report, "kind": kind, "is_claim": True}, ApiError) if kind else None
             self._words = plain(str(report.get("words") or ""), _WORDS_LIMIT)
         except (ValueError, ValidationError, AttributeError, TypeError, RecursionError):
             self._trouble = None

@@ -77,7 +77,8 @@ class EventStream:
 
     def read(self) -> Iterator[tuple[bytes, Event]]:
         """Return some of the new events; skip lines that are not valid events."""
-        from swarm_tui.model.events import EngineEnded, EngineStarted, parse_event
+        from swarm_tui.journal.decode import parse_event
+        from swarm_tui.model.events import EngineEnded, EngineStarted
 
         lines, _ = self._lines.read(1 << 22)
         self.has_more = bool(lines)

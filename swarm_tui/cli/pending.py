@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 
@@ -75,7 +77,8 @@ def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> ShownInbox:
             for group in groups
         ],
         "rules": [
-            {**rule.model_dump(), "uses": opened.state.rule_uses[rule.id]} for rule in opened.state.rules.values()
+            {**msgspec.to_builtins(rule), "uses": opened.state.rule_uses[rule.id]}
+            for rule in opened.state.rules.values()
         ],
     }
 

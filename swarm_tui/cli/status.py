@@ -10,6 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import msgspec
+
 from swarm_tui.cli.sweeps import add_moment_option
 from swarm_tui.model.results import BASELINE_WORDS, MARKS
 from swarm_tui.model.text import plain, plain_lines
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from swarm_tui.journal.record import TestRecord
     from swarm_tui.model.alerts import Alert
     from swarm_tui.model.money import ModelTokens
-    from swarm_tui.model.report import Escalation
+    from swarm_tui.model.pulled import Escalation
     from swarm_tui.model.shapes import (
         ShownAlarm,
         ShownCost,
@@ -266,7 +268,7 @@ def describe_test(record: TestRecord) -> ShownTest:
         "condition": record.condition,
         "stuck": record.stuck,
         "commits": record.commits,
-        "trouble": cast("ShownTrouble", record.trouble.model_dump(mode="json")) if record.trouble else None,
+        "trouble": cast("ShownTrouble", msgspec.to_builtins(record.trouble)) if record.trouble else None,
         "question": record.question,
         "branch": record.branch,
         "tip": record.harvest.tip,

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from msgspec import structs
+
 from swarm_tui.model.failures import FailureDetail, RaisedError
 from swarm_tui.model.text import plain
 
@@ -192,7 +194,7 @@ def cause_of_text(text: str) -> str:
     else:
         return plain(message_template(rest, has_names=True), CAUSE_LIMIT)
     if place is not None:
-        error = error.model_copy(update=_place_in_text(place))
+        error = structs.replace(error, **_place_in_text(place))
     return plain(_cause_of_error(error), CAUSE_LIMIT)
 
 

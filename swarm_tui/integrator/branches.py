@@ -17,7 +17,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import ResourceShortage, SwarmError
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.model.commits import is_test_or_doc
-from swarm_tui.model.report import ChangeKind, kinds_of
+from swarm_tui.model.pulled import ChangeKind, kinds_of
 from swarm_tui.model.text import plain
 
 

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from swarm_tui.errors import JournalError
 from swarm_tui.files import read_regular
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.report import ChangeStatus, IntegratorReport
+from swarm_tui.model.pulled import ChangeStatus
+from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.run_limits import NO_LIMITS, RunLimits
 from swarm_tui.testing.settings import TestSettings

@@ -8,7 +8,7 @@ from typing import Final
 
 from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.report import without_marks
+from swarm_tui.model.pulled import without_marks
 
 NOT_MEASURED: Final = "not measured"
 

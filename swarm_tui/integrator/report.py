@@ -12,7 +12,8 @@ from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.ranking import NOT_MEASURED
 from swarm_tui.integrator.tip import TipRun
 from swarm_tui.model.formatting import counted, named
-from swarm_tui.model.report import Escalation, EscalationKind, IntegratorReport, LeftOut, Normalization
+from swarm_tui.model.pulled import Escalation, EscalationKind
+from swarm_tui.model.report import IntegratorReport, LeftOut, Normalization
 from swarm_tui.model.results import Result
 from swarm_tui.model.text import plain
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
+import msgspec
+from msgspec import structs
+
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.files import appending_descriptor, read_from_holder, read_regular, regular_descriptor
-from swarm_tui.model.events import EventBase
+from swarm_tui.model.event import Event
 
-Appended = TypeVar("Appended", bound=EventBase)
+Appended = TypeVar("Appended", bound=Event)
 
 _BLOCK: Final = 1 << 20
 LOCK_GRACE: Final = 0.5
@@ -177,6 +181,15 @@ def append_line(path: Path, line: str) -> None:
         appender.close()
 
 
+def encode_event(event: Event) -> bytes:
+    """Return the line of an event."""
+    try:
+        return msgspec.json.encode(event)
+    except UnicodeEncodeError:
+        # A lone surrogate, which JSON from an agent can contain.
+        return json.dumps(msgspec.to_builtins(event), ensure_ascii=False).encode("utf-8", "replace")
+
+
 class JournalWriter:
     """Writes the engine's events with consecutive sequence numbers and times that never decrease."""
 
@@ -206,8 +219,8 @@ class JournalWriter:
     def append(self, event: Appended) -> Appended:
         """Write one event, and return it with its sequence number and time."""
         at = max(self._at, self._clock())
-        written = event.model_copy(update={"seq": self._seq + 1, "at": at})
-        self._lines.append(written.model_dump_json(exclude_defaults=False).encode())
+        written = structs.replace(event, seq=self._seq + 1, at=at)
+        self._lines.append(encode_event(written))
         self._seq += 1
         self._at = at
         return written

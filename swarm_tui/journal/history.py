@@ -15,6 +15,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 from swarm_tui.errors import JournalError
 from swarm_tui.files import open_regular
+from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT, EventFollower
 from swarm_tui.journal.open import OpenedSweep
@@ -49,7 +50,7 @@ STEPS: Final = (
 )  # fmt: skip
 """Events that the step keys of the time view stop at."""
 _STEP: Final = re.compile(
-    rb'"type"\s*:\s*"(?:' + b"|".join(kind.model_fields["type"].default.encode() for kind in STEPS) + b')"'
+    rb'"type"\s*:\s*"(?:' + b"|".join(str(kind.__struct_config__.tag).encode() for kind in STEPS) + b')"'
 )
 
 
@@ -238,7 +239,7 @@ def _last_event(file: BinaryIO, end: int) -> happened.Event | None:
 
 def _event_of(line: bytes) -> happened.Event | None:
     try:
-        return happened.parse_event(line)
+        return parse_event(line)
     except ValueError:
         return None
 

@@ -10,8 +10,8 @@ from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failures import FailureDetail
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.money import NOTHING_SPENT, ModelTokens, Spending, spending_of_agent
+from swarm_tui.model.pulled import NOT_PULLED, PulledWork
 from swarm_tui.model.questions import OpenQuestion
-from swarm_tui.model.report import NOT_PULLED, PulledWork
 from swarm_tui.model.results import FINISHED_STATES, HINDERED, Baseline, Result, State, mark_of
 from swarm_tui.model.revision import Revision
 

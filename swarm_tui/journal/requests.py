@@ -7,9 +7,9 @@ import time
 import uuid
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
-from pydantic import BaseModel, ConfigDict
+import msgspec
 
 from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.folder import SweepFolder
@@ -36,10 +36,8 @@ class RequestKind(StrEnum):
     END_RULE = "end_rule"
 
 
-class Request(BaseModel):
+class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request. If `tests` is empty, most kinds apply to the whole sweep."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     id: str
     at: float
@@ -57,6 +55,9 @@ class Request(BaseModel):
     """The fix to send back to its agent, as a commit of the integrated branch."""
     hunk: str | None = None
     """The lines of the fix to revise, as a diff; None for the whole fix."""
+
+
+_REQUEST: Final = msgspec.json.Decoder(Request)
 
 
 class RequestDetails(TypedDict, total=False):
@@ -95,11 +96,15 @@ def request_words(request: Request, noun: str = "test") -> str:
 
 def append_request(folder: SweepFolder, kind: RequestKind, **details: Unpack[RequestDetails]) -> Request:
     """Append a request for the engine and return it. The event that answers it contains its id."""
-    fields = {"id": uuid.uuid4().hex[:12], "at": time.time(), "by": user_name(), "kind": kind}
-    request = Request.model_validate({**details, **fields})
+    fields: dict[str, Any] = {
+        **details,
+        "tests": tuple(details.get("tests", ())),
+        "items": tuple(details.get("items", ())),
+    }
+    request = Request(id=uuid.uuid4().hex[:12], at=time.time(), by=user_name(), kind=kind, **fields)
     lines = LineAppender(folder.requests)
     try:
-        lines.append(request.model_dump_json(exclude_none=True).encode())
+        lines.append(msgspec.json.encode(request))
     finally:
         lines.close()
     return request
@@ -127,7 +132,7 @@ class RequestFollower:
             if not line.strip():
                 continue
             try:
-                requests.append(Request.model_validate_json(line))
-            except ValueError as error:
+                requests.append(_REQUEST.decode(line))
+            except (ValueError, RecursionError) as error:
                 refused.append(str(error).split("\n")[0][:200])
         return requests, refused

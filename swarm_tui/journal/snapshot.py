@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import TypeAdapter
+import msgspec
 
 from swarm_tui.errors import JournalError
 from swarm_tui.files import open_regular, read_regular
@@ -32,7 +32,7 @@ from swarm_tui.model.hosts import HostState
 from swarm_tui.model.money import Spending
 from swarm_tui.model.questions import AnswerRule
 
-SNAPSHOT_VERSION: Final = 5
+SNAPSHOT_VERSION: Final = 6
 SIZE_LIMIT: Final = 1 << 29
 FORMER_KEPT: Final = 64
 _FORMER_SUFFIX: Final = ".json.z"
@@ -94,7 +94,7 @@ def take_snapshot(state: SweepState) -> Snapshot:
 
 def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState | Snapshot) -> None:
     """Write the state after the first `offset` bytes of the journal."""
-    content = _adapter().dump_json(state if isinstance(state, Snapshot) else take_snapshot(state))
+    content = msgspec.json.encode(state if isinstance(state, Snapshot) else take_snapshot(state))
     header = _header(content) | {"offset": offset, "journal": _digest(journal, offset)}
     write_beside(path, json.dumps(header).encode() + b"\n" + content)
 
@@ -110,7 +110,7 @@ def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
         offset = header["offset"]
         if type(offset) is not int or offset < 0 or header["journal"] != _digest(journal, offset):
             return SweepState(), 0
-        return restore_state(_adapter().validate_json(content)), offset
+        return restore_state(_decoder().decode(content)), offset
     except (OSError, ValueError, KeyError, TypeError, RecursionError, JournalError, zlib.error):
         # The journal will be read from the start.
         return SweepState(), 0
@@ -184,8 +184,8 @@ def restore_state(snapshot: Snapshot) -> SweepState:
 
 
 @functools.cache
-def _adapter() -> TypeAdapter[Snapshot]:
-    return TypeAdapter(Snapshot)
+def _decoder() -> msgspec.json.Decoder[Snapshot]:
+    return msgspec.json.Decoder(Snapshot)
 
 
 def _header(content: bytes) -> dict[str, Any]:

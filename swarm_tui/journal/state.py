@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from msgspec import structs
+
 from swarm_tui.journal.budget_events import BudgetEvent, after_budget_event
+from swarm_tui.journal.decode import KNOWN_EVENTS
 from swarm_tui.journal.fold_questions import changes_by
 from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.journal.pattern_events import after_pattern_event
@@ -16,6 +19,7 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.alerts import Alert
 from swarm_tui.model.api_error_events import AccessEvent, ApiAccess
 from swarm_tui.model.budget import NO_BUDGET
+from swarm_tui.model.event import Event
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.hosts import HostEvent, HostState, after_host_event
 from swarm_tui.model.money import NOTHING_SPENT
@@ -105,7 +109,7 @@ class SweepState:
         """The hosts of the agents; empty if they run on this machine."""
         self._changed: set[str] = set()
 
-    def apply(self, event: happened.Event) -> None:
+    def apply(self, event: Event) -> None:
         """Fold one event into the state. An event with an old sequence number is a copy and is ignored."""
         if event.seq:
             if event.seq <= self.last_seq:
@@ -400,7 +404,7 @@ class SweepState:
     def _claim_checked(self, event: happened.ClaimChecked) -> None:
         record = self.records.get(event.test)
         if record is not None and record.state is State.DONE:
-            harvest = record.harvest.model_copy(update={"check": event.check})
+            harvest = structs.replace(record.harvest, check=event.check)
             self._change(
                 event.test, result=event.result, reason=event.reason, since=event.at, source="own run", harvest=harvest
             )
@@ -531,6 +535,6 @@ class SweepState:
 
 
 _HANDLERS: Final[dict[type, Callable[[SweepState, Any], None]]] = {
-    kind: getattr(SweepState, f"_{kind.model_fields['type'].default}") for kind in happened.KNOWN_EVENTS
+    kind: getattr(SweepState, f"_{kind.__struct_config__.tag}") for kind in KNOWN_EVENTS
 }
 """The method for each event type. It is named after the `type` in the journal."""

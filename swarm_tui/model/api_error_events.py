@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from swarm_tui.model.api_errors import HOLDING, OPEN, WORDS, ApiError, ApiErrorKind, Throttle, why_turned
-from swarm_tui.model.event_base import EventBase, TestEvent
+from swarm_tui.model.event import Event, TestEvent
 from swarm_tui.model.formatting import counted
 
 
-class DialTurned(EventBase):
+class DialTurned(Event, frozen=True):
     """The throttle changed. The fields are those of `Throttle`."""
 
-    type: Literal["dial_turned"] = "dial_turned"
     slots: int | None = None
     cause: str = ""
     detail: str = ""
@@ -22,33 +20,29 @@ class DialTurned(EventBase):
     too_many: int | None = None
 
 
-class LoginLost(EventBase):
+class LoginLost(Event, frozen=True):
     """The API refuses the agents' login, or the account has no credit. Launching stops until the user releases it."""
 
-    type: Literal["login_lost"] = "login_lost"
     kind: ApiErrorKind = ApiErrorKind.LOGIN_LOST
     test: str = ""
     reason: str = ""
 
 
-class LoginRestored(EventBase):
+class LoginRestored(Event, frozen=True):
     """The user reported that the login works again."""
 
-    type: Literal["login_restored"] = "login_restored"
     by: str = ""
 
 
-class Committed(TestEvent):
+class Committed(TestEvent, frozen=True):
     """The number of commits in the agent's copy changed; written at most every five seconds for each test."""
 
-    type: Literal["committed"] = "committed"
     commits: int
 
 
-class Stuck(TestEvent):
+class Stuck(TestEvent, frozen=True):
     """The agent is stuck for this reason; without a reason, it is no longer stuck."""
 
-    type: Literal["stuck"] = "stuck"
     reason: str = ""
     is_nudged: bool = False
     """Whether a message is sent to the agent, which happens once for each agent."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from swarm_tui.model.event import Value
 
 _A_DAY: Final = 86_400.0
 
@@ -34,10 +34,8 @@ WORDS: Final = {
 }
 
 
-class ApiError(BaseModel):
+class ApiError(Value, frozen=True, kw_only=True):
     """An API error of one agent."""
-
-    model_config = ConfigDict(frozen=True)
 
     kind: ApiErrorKind
     until: float | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.model.commits import FIX_PREFIX
-from swarm_tui.model.report import ChangeKind, kinds_of, without_marks
+from swarm_tui.model.pulled import ChangeKind, kinds_of, without_marks
 from swarm_tui.model.text import plain, plain_lines
 
 SQUASH_PREFIX: Final = "[TEST/DOC]"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+import msgspec
 
+from swarm_tui.model.event import Value
 from swarm_tui.model.text import plain, plain_lines
 
 ERRORS_KEPT: Final = 4
@@ -14,60 +15,59 @@ _MESSAGE_LIMIT: Final = 600
 _NAME_LIMIT: Final = 160
 
 
-def _name(value: Any) -> Any:
-    return plain(value, _NAME_LIMIT) if isinstance(value, str) else value
-
-
-def _message(value: Any) -> Any:
-    return plain_lines(value[:_MESSAGE_LIMIT]) if isinstance(value, str) else value
-
-
-def _first_words(value: Any) -> Any:
-    return value[:_WORDS_KEPT] if isinstance(value, list | tuple) else value
-
-
-def _first_errors(value: Any) -> Any:
-    return value[:ERRORS_KEPT] if isinstance(value, list | tuple) else value
-
-
-_Name = Annotated[str, BeforeValidator(_name)]
-_Words = Annotated[tuple[_Name, ...], BeforeValidator(_first_words)]
-
-
-class RaisedError(BaseModel):
+class RaisedError(Value, frozen=True, kw_only=True):
     """One error, located in the innermost frame of the project's own code."""
 
-    model_config = ConfigDict(frozen=True)
-
-    type: _Name = ""
-    message: Annotated[str, BeforeValidator(_message)] = ""
-    file: _Name = ""
+    type: str = ""
+    message: str = ""
+    file: str = ""
     """The path of that frame, relative to the top of the copy; empty if no frame is in the project."""
-    function: _Name = ""
-    statement: _Name = ""
+    function: str = ""
+    statement: str = ""
     is_test: bool = False
     """Whether that frame is in test code rather than in the program."""
-    place: _Name = ""
+    place: str = ""
     """The file and function of the test or fixture that raised it."""
-    subjects: _Words = ()
+    subjects: tuple[str, ...] = ()
     """The calls that produced the values in the failed statement of the test."""
-    values: _Words = ()
+    values: tuple[str, ...] = ()
     """Words of the message that are values of variables."""
 
 
-class FailureDetail(BaseModel):
+class FailureDetail(Value, frozen=True, kw_only=True):
     """The root errors of a failed test, without errors that wrap others."""
 
-    model_config = ConfigDict(frozen=True)
-
-    errors: Annotated[tuple[RaisedError, ...], BeforeValidator(_first_errors), Field(min_length=1)]
-    wrappers: _Words = ()
+    errors: Annotated[tuple[RaisedError, ...], msgspec.Meta(min_length=1)]
+    wrappers: tuple[str, ...] = ()
     """The types of the wrapping errors, outermost first."""
 
 
 def parse_failure(fields: Any) -> FailureDetail | None:
     """Return the failure in a line of the live plugin, or None if it is missing or invalid."""
-    try:
-        return FailureDetail.model_validate(fields) if isinstance(fields, dict) else None
-    except ValidationError:
+    errors = fields.get("errors") if isinstance(fields, dict) else None
+    if not isinstance(errors, list) or not errors:
         return None
+    try:
+        return msgspec.convert(
+            {**_safe(fields), "errors": [_safe(error) for error in errors[:ERRORS_KEPT]]}, FailureDetail
+        )
+    except msgspec.ValidationError:
+        return None
+
+
+def _safe(fields: Any) -> Any:
+    """Return fields with texts that are truncated and safe to print."""
+    if not isinstance(fields, dict):
+        return fields
+    safe = {str(name): _safe_value(value) for name, value in fields.items() if name != "errors"}
+    message = fields.get("message")
+    return safe | ({"message": plain_lines(message[:_MESSAGE_LIMIT])} if isinstance(message, str) else {})
+
+
+def _safe_value(value: Any) -> Any:
+    match value:
+        case str():
+            return plain(value, _NAME_LIMIT)
+        case list():
+            return [plain(each, _NAME_LIMIT) if isinstance(each, str) else each for each in value[:_WORDS_KEPT]]
+    return value

@@ -15,9 +15,9 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+import msgspec
 
-from swarm_tui.model.event_base import EventBase, TestEvent
+from swarm_tui.model.event import Event, TestEvent, Value
 
 YES: Final = "yes"
 NO: Final = "no"
@@ -38,10 +38,8 @@ class QuestionKind(StrEnum):
     INPUT = "input"
 
 
-class QuestionPart(BaseModel):
+class QuestionPart(Value, frozen=True, kw_only=True):
     """One part of a question: one of several questions asked together, or one field of a form."""
-
-    model_config = ConfigDict(frozen=True)
 
     key: str
     """The key of the answer that is returned to the agent."""
@@ -98,10 +96,8 @@ FORMATS: Final = {
 }
 
 
-class Question(BaseModel):
+class Question(Value, frozen=True, kw_only=True):
     """One question of an agent: a permission, a plan to approve, several questions, or a form."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     """The id that the hook assigned; unique for this agent."""
@@ -158,7 +154,7 @@ def identity(*parts: str) -> str:
 
 def item_id(test: str, ask: Question) -> str:
     """Return the id of a question in the inbox. It changes if any field of the question changes."""
-    return identity(test, ask.model_dump_json())
+    return identity(test, msgspec.json.encode(ask).decode())
 
 
 def asked_lines(ask: Question) -> list[str]:
@@ -349,10 +345,8 @@ _SHELL_CHARACTERS: Final = frozenset(";&|<>`$(){}\\\n\r\0")
 Way = Literal["exactly", "begins", "folder", "any"]
 
 
-class AnswerRule(BaseModel):
+class AnswerRule(Value, frozen=True, kw_only=True):
     """An answer to all permission questions about one tool with a matching subject."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     tool: str
@@ -443,17 +437,15 @@ BY_TYPING: Final = "on the screen while a message was being typed there; a keyst
 """The reason why a question was closed that the user perhaps did not answer on purpose."""
 
 
-class Asked(TestEvent):
+class Asked(TestEvent, frozen=True):
     """An agent asked a question through its hook and is waiting for the answer."""
 
-    type: Literal["asked"] = "asked"
     ask: Question
 
 
-class AskAnswered(TestEvent):
+class AskAnswered(TestEvent, frozen=True):
     """An answer was written to the file that the agent's hook reads."""
 
-    type: Literal["ask_answered"] = "ask_answered"
     ask: str
     text: str = ""
     by: str = ""
@@ -461,25 +453,22 @@ class AskAnswered(TestEvent):
     """The id of the rule that answered; empty if the user answered."""
 
 
-class AskClosed(TestEvent):
+class AskClosed(TestEvent, frozen=True):
     """An agent no longer waits for an answer to a question."""
 
-    type: Literal["ask_closed"] = "ask_closed"
     ask: str
     why: str = ""
     """`answered` if the agent received the answer; otherwise the reason, such as `on the screen`."""
 
 
-class RuleMade(EventBase):
+class RuleMade(Event, frozen=True):
     """The user added a rule that answers matching questions from now on."""
 
-    type: Literal["rule_made"] = "rule_made"
     rule: AnswerRule
 
 
-class RuleEnded(EventBase):
+class RuleEnded(Event, frozen=True):
     """The user removed a rule."""
 
-    type: Literal["rule_ended"] = "rule_ended"
     rule: str
     by: str = ""

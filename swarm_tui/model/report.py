@@ -1,16 +1,35 @@
-"""An agent's report (outcome.json), parsed as hostile input (pydantic)."""
+"""An agent's report (outcome.json), parsed as hostile input."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
-from enum import StrEnum
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+import msgspec
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
-from swarm_tui.model.formatting import counted
+from swarm_tui.model.pulled import (
+    ChangeKind,
+    ChangeStatus,
+    CommitsElsewhere,
+    Escalation,
+    EscalationKind,
+    Location,
+    PulledChange,
+    PulledWork,
+)
 from swarm_tui.model.text import plain, plain_lines
 
 OUTCOME_FILE: Final = "testing_agent_outcome.json"
@@ -21,23 +40,6 @@ INTEGRATOR_OUTCOME_SIZE_LIMIT: Final = 32_000_000
 LOCATION_LIMIT: Final = 100
 _DIGITS_LIMIT: Final = 100
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
-
-class ChangeKind(StrEnum):
-    """The kind of a change, which is the prefix of its commit message in brackets."""
-
-    IMPROVE_TEST = "IMPROVE_TEST"
-    FIX_TEST = "FIX_TEST"
-    FIX_TUTORIAL = "FIX_TUTORIAL"
-    FIX_IMPL = "FIX_IMPL"
-
-
-class ChangeStatus(StrEnum):
-    """The status of a change. Only older pipelines write BLOCKED."""
-
-    SUCCEEDED = "SUCCEEDED"
-    FAILED = "FAILED"
-    BLOCKED = "BLOCKED"
 
 
 _KINDS: Final = frozenset(ChangeKind)
@@ -91,49 +93,16 @@ class DescribedRun(ReportBase):
         return value if isinstance(value, dict) else {"description_markdown": value}
 
 
-class EscalationKind(StrEnum):
-    """The kinds of escalation that agents are asked to use. Other kinds are shown unchanged."""
-
-    UNCAUGHT_BUG = "UNCAUGHT_BUG"
-    """The program has a bug that no test detects."""
-    FIX_DIRECTION_AMBIGUOUS = "FIX_DIRECTION_AMBIGUOUS"
-    """Test and program disagree, and it is unclear which one is right."""
-    HARNESS_DEFECT = "HARNESS_DEFECT"
-    """Shared test code or infrastructure is broken or missing."""
-    SUITE_DUPLICATION = "SUITE_DUPLICATION"
-    """Several tests need the same change in shared code."""
-    HARD_TO_USE = "HARD_TO_USE"
-    """A block of the tutorial could not be written or tested because of the program's interface."""
-    UNFINISHED_BLOCK = "UNFINISHED_BLOCK"
-    """A block of the tutorial was not finished, and the agent gave no reason. Only swarm-tui reports this kind."""
-    BLOCKER = "BLOCKER"
-    """Older kind: the agent cannot continue."""
-    SHARED_PATTERN = "SHARED_PATTERN"
-    """Older name of SUITE_DUPLICATION."""
-
-
-BLOCKING_KINDS: Final = frozenset({EscalationKind.HARNESS_DEFECT, EscalationKind.BLOCKER})
-"""Kinds that give a test the result blocked."""
-
-
-class Location(ReportBase):
-    """A file and line in the repository that an escalation refers to."""
-
-    path: Text = ""
-    line: int | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            path, _, number = value.rpartition(":")
-            return {"path": path, "line": int(number)} if path and _line_of(number) is not None else {"path": value}
-        if not isinstance(value, dict):
-            return {}
-        return {**value, "path": _words(value.get("path")), "line": _line_of(value.get("line"))}
-
-    def __str__(self) -> str:
-        return self.path if self.line is None else f"{self.path}:{self.line}"
+def _location(value: Any) -> Location:
+    """Return a location, which older agents write as `path:line`. Invalid values are dropped."""
+    if isinstance(value, str):
+        path, _, number = value.rpartition(":")
+        return Location(path=path, line=int(number)) if path and _line_of(number) is not None else Location(path=value)
+    return (
+        Location(path=_words(value.get("path")), line=_line_of(value.get("line")))
+        if isinstance(value, dict)
+        else Location()
+    )
 
 
 def _line_of(value: Any) -> int | None:
@@ -145,46 +114,42 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _locations(value: Any) -> Any:
-    if not isinstance(value, list | tuple):
-        return ()
-    found = (Location.model_validate(each) for each in value[:LOCATION_LIMIT])
-    return tuple(location for location in found if location.path)
+def _escalation(value: Any) -> Escalation:
+    """Return an escalation. Invalid fields are dropped, so that they do not invalidate the report."""
+    if isinstance(value, Escalation):
+        return value
+    if isinstance(value, str):
+        value = {"description_markdown": value}
+    if not isinstance(value, dict):
+        return Escalation(title="invalid escalation")
+    title, detail = _words(value.get("title")), _words(value.get("detail_markdown"))
+    # Newer pipelines of mngr write one text. Its first line is the title.
+    description = _words(value.get("description_markdown")).strip()
+    if description and not title:
+        first, _, rest = description.partition("\n")
+        title, detail = first.lstrip("# ").strip(), detail or rest.strip()
+    locations = value.get("locations")
+    found = map(_location, locations[:LOCATION_LIMIT]) if isinstance(locations, list | tuple) else ()
+    return Escalation(
+        kind=_words(value.get("kind")).strip().upper() or EscalationKind.BLOCKER.value,
+        title=title,
+        detail_markdown=detail,
+        locations=tuple(location for location in found if location.path),
+    )
 
 
-class Escalation(ReportBase):
-    """A problem that the agent could not or should not solve within its test.
+def _escalation_schema() -> Any:
+    _, types = msgspec.json.schema_components((Escalation,))
+    types["Escalation"]["properties"]["locations"]["items"] = types["Location"]
+    return types["Escalation"]
 
-    Invalid fields are dropped, so that one invalid escalation does not invalidate the report.
-    """
 
-    kind: str = EscalationKind.BLOCKER
-    title: Text = ""
-    detail_markdown: Text = ""
-    locations: Annotated[tuple[Location, ...], BeforeValidator(_locations)] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = {"description_markdown": value}
-        if not isinstance(value, dict):
-            return {"title": "invalid escalation"}
-        fields = dict(value)
-        fields["kind"] = _words(value.get("kind")).strip().upper() or EscalationKind.BLOCKER.value
-        fields["title"], fields["detail_markdown"] = _words(value.get("title")), _words(value.get("detail_markdown"))
-        # Newer pipelines of mngr write one text. Its first line is the title.
-        description = _words(fields.pop("description_markdown", None)).strip()
-        if description and not fields["title"]:
-            first, _, rest = description.partition("\n")
-            fields["title"] = first.lstrip("# ").strip()
-            fields["detail_markdown"] = fields["detail_markdown"] or rest.strip()
-        return fields
-
-    @property
-    def kind_in_words(self) -> str:
-        """The kind in lower case with spaces, such as "uncaught bug"."""
-        return self.kind.replace("_", " ").lower()
+ReportedEscalation = Annotated[
+    Escalation,
+    PlainValidator(_escalation),
+    PlainSerializer(msgspec.to_builtins),
+    WithJsonSchema(_escalation_schema()),
+]
 
 
 def _many(value: Any) -> Any:
@@ -203,7 +168,7 @@ class AgentReport(ReportBase):
     tests_passing_after: bool | None = None
     summary_markdown: Text = ""
     test_runs: Annotated[tuple[DescribedRun, ...], BeforeValidator(_many)] = ()
-    escalations: Annotated[tuple[Escalation, ...], BeforeValidator(_many)] = ()
+    escalations: Annotated[tuple[ReportedEscalation, ...], BeforeValidator(_many)] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -250,7 +215,7 @@ class IntegratorReport(ReportBase):
     impl_commit_hashes: Annotated[dict[str, str], BeforeValidator(_without_nulls)] = Field(default_factory=dict)
     failed: Annotated[tuple[LeftOut, ...], BeforeValidator(_left_out)] = ()
     normalizations: tuple[Normalization, ...] = ()
-    escalations: Annotated[tuple[Escalation, ...], BeforeValidator(_many)] = ()
+    escalations: Annotated[tuple[ReportedEscalation, ...], BeforeValidator(_many)] = ()
 
 
 ReportType = TypeVar("ReportType", bound=ReportBase)
@@ -321,117 +286,9 @@ def _without_surrogates(value: Any) -> Any:
     return value
 
 
-_MARKS: Final = re.compile(r"\s*((?:\[[A-Za-z_/ ]+\]\s*)+)")
-_MARK: Final = re.compile(r"\[([A-Za-z_/ ]+)\]")
-
-
-def kinds_of(message: str) -> tuple[ChangeKind, ...]:
-    """Return the kinds of change in the prefixes of a commit message."""
-    marks = _MARKS.match(message)
-    words = [word.strip().upper() for word in _MARK.findall(marks[1])] if marks else []
-    return tuple(ChangeKind(word) for word in dict.fromkeys(words) if word in ChangeKind.__members__)
-
-
-def without_marks(subject: str) -> str:
-    marks = _MARKS.match(subject)
-    return (subject[marks.end() :] if marks else subject).strip()
-
-
 _TEXT_LIMIT: Final = 8_000
 _ESCALATION_LIMIT: Final = 20
 _LOCATION_LIMIT: Final = 20
-
-
-class PulledChange(BaseModel):
-    """One change of an agent's report, as stored in the journal."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    kind: str
-    status: str
-    summary: str = ""
-    commit: str = ""
-
-
-class CommitsElsewhere(BaseModel):
-    """Commits in an agent's copy that are not on its branch."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    where: str
-    """Such as "the branch elsewhere", "a detached HEAD" or "a stash"."""
-    tip: str = ""
-    ref: str = ""
-    """The ref in the user's repository that points to them until `swarm-tui clean`."""
-    commits: int = 0
-    problem: str = ""
-    """Why they could not be fetched."""
-
-    @property
-    def words(self) -> str:
-        """Return a sentence on where the commits are now."""
-        if self.problem:
-            return f"the agent left commits on {self.where} that cannot be fetched: {self.problem}"
-        return f"the agent left {counted(self.commits, 'commit')} on {self.where}, kept as {self.ref}"
-
-
-class ClaimCheck(BaseModel):
-    """The result that an agent claims, and the verdict of swarm-tui's own runs of the test."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    claim: str
-    """The claimed result."""
-    verdict: Literal["pending", "confirmed", "flaky", "refuted", "impossible", "unmeasured"] = "pending"
-    """impossible: the test could not be run; `resume` tries again. unmeasured: a run proves nothing, such as after a
-    change of conftest.py."""
-    claim_reason: str = ""
-    """A note on the test that is shown if the claim is confirmed."""
-    runs: tuple[str, ...] = ()
-    """The outcomes of our runs on the submitted commit: passed, failed, skipped, or missing."""
-
-    @property
-    def words(self) -> str:
-        """Return the outcomes of the runs and the verdict, such as "failed, passed (flaky)"."""
-        if self.is_open:
-            return "not run yet" if self.verdict == "pending" else "could not be run"
-        return f"{', '.join(self.runs)} ({self.verdict})"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the test still has to be run, now or by `resume`."""
-        return self.verdict in ("pending", "impossible")
-
-
-class PulledWork(BaseModel):
-    """The agent's report, truncated and safe to print, with the state of its copy."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    end: str = "archive"
-    """How the agent finished: with an archive of its work, or otherwise (timeout, crash, gone, ...)."""
-    summary: str = ""
-    passing_before: bool | None = None
-    passing_after: bool | None = None
-    errored: bool = False
-    changes: tuple[PulledChange, ...] = ()
-    escalations: tuple[Escalation, ...] = ()
-    tip: str = ""
-    """The agent's last commit, fetched to refs/swarm/<sweep>/<last part of the branch>; empty without commits."""
-    has_uncommitted: bool = False
-    weaker: str = ""
-    """How the agent's test became weaker, according to its source."""
-    used_branch: str = ""
-    """Another branch that was pulled because the agent's branch had no commits."""
-    elsewhere: tuple[CommitsElsewhere, ...] = ()
-    copy_problem: str = ""
-    """Why commits of the agent may be lost, such as a deleted `.git`."""
-    check: ClaimCheck | None = None
-    """None if the result does not say that the test passes, and with `--no-verify`."""
-
-
-NOT_PULLED: Final = PulledWork(end="")
-"""The value in the record of a test whose agent's work has not been pulled."""
 
 
 def report_of(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from swarm_tui.model.event import Value
 
 
-class Revision(BaseModel):
+class Revision(Value, frozen=True, kw_only=True):
     """The request to revise one fix."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     fix: str
     """The fix, as a commit of the integrated branch."""

@@ -12,8 +12,8 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.budget import limit_text
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.pulled import EscalationKind
 from swarm_tui.model.questions import OpenQuestion, Question, QuestionKind, asked_lines, common_subject, identity
-from swarm_tui.model.report import EscalationKind
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import INTEGRATOR_KEY
 from swarm_tui.model.text import plain, plain_lines

@@ -18,7 +18,7 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.masking import safe_line, safe_lines
-from swarm_tui.model.report import Escalation
+from swarm_tui.model.pulled import Escalation
 from swarm_tui.model.results import CLAIMS, MARKS, Result, State
 from swarm_tui.money.budget import cost_text
 from swarm_tui.money.forecast import cost_words

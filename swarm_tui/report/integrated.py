@@ -14,7 +14,8 @@ from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import visible
 from swarm_tui.model.masking import mask_secrets, safe_line, safe_lines
-from swarm_tui.model.report import Escalation, IntegratorReport, LeftOut
+from swarm_tui.model.pulled import Escalation
+from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.money.forecast import cost_of_each, cost_words
 from swarm_tui.review.apply import applied_branch
 from swarm_tui.review.build import subject_without

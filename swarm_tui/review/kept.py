@@ -9,7 +9,8 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.report import ChangeKind, IntegratorReport
+from swarm_tui.model.pulled import ChangeKind
+from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
 from swarm_tui.review.open import read_integrator_outcome
 from swarm_tui.review.ranking import MeasuredEffect, read_measured_effects

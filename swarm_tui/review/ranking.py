@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from swarm_tui.model.commits import FIX_PREFIX, Commit
 from swarm_tui.model.formatting import counted, named
-from swarm_tui.model.report import IntegratorReport, without_marks
+from swarm_tui.model.pulled import without_marks
+from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import Fix, IntegratedBranch
 

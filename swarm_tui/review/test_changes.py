@@ -16,7 +16,8 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.model.commit_messages import TestWork
 from swarm_tui.model.commits import FIX_PREFIX, Commit
 from swarm_tui.model.fixes import PART_PREFIX
-from swarm_tui.model.report import IntegratorReport, without_marks
+from swarm_tui.model.pulled import without_marks
+from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import Fix, IntegratedBranch, Pick, TestChanges
 from swarm_tui.review.hunks import CommitHunks

@@ -9,8 +9,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import EngineStarted, parse_event
+from swarm_tui.model.events import EngineStarted
 from swarm_tui.model.questions import AnswerRule, Question, fits, item_id
 from swarm_tui.money.budget import due_budget_events
 from swarm_tui.questions.groups import GONE
@@ -32,7 +35,7 @@ class SimulatedAsks:
     def note(self, test: str, step: ScriptedEvent) -> None:
         """Update the open questions after a step of an agent."""
         if step.type == "asked":
-            ask = Question.model_validate(step.fields["ask"])
+            ask = msgspec.convert(step.fields["ask"], Question)
             self._open[item_id(test, ask)] = test, ask
         elif step.type != "seen":
             self.forget(test)
@@ -63,9 +66,9 @@ class SimulatedAsks:
     def make_rule(self, request: dict[str, Any]) -> Fields:
         """Return the event for a new rule."""
         self._rule_count += 1
-        rule = AnswerRule.model_validate({**request["rule"], "id": f"r{self._rule_count}", "by": "user"})
+        rule = msgspec.convert({**request["rule"], "id": f"r{self._rule_count}", "by": "user"}, AnswerRule)
         self._rules[rule.id] = rule
-        return {"type": "rule_made", "rule": rule.model_dump()}
+        return {"type": "rule_made", "rule": msgspec.to_builtins(rule)}
 
     def end_rule(self, request: dict[str, Any]) -> Fields:
         """Return the event for the removal of a rule."""
@@ -102,7 +105,7 @@ class SimulatedBudget:
         self._state.apply(parse_event(json.dumps(fields).encode()))
         due = list(due_budget_events(self._state, ()))
         self._state.apply_all(due)
-        return [event.model_dump(exclude={"seq", "at"}) for event in due]
+        return [{**msgspec.to_builtins(event), "seq": 0} for event in due]
 
 
 SEEN_EVERY: Final = 30.0

@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any, Final, NamedTuple
 
+import msgspec
+from msgspec import structs
+
 from swarm_tui.model.questions import Question, QuestionKind, QuestionPart
 
 AREAS: Final = (
@@ -182,8 +185,8 @@ def write_script(test: SimulatedTest, attempt: int, generator: random.Random) ->
             line = generator.choice(SAYINGS).format(file=test.file, name=test.name.split("[")[0])
             add(generator.expovariate(1 / 9), "said", line=line)
         if generator.random() < 0.04 and number > 1:
-            ask = generator.choice(QUESTIONS).model_copy(update={"id": f"{attempt}-{number}"})
-            add(4.0, "asked", ask=ask.model_dump(mode="json"))
+            ask = structs.replace(generator.choice(QUESTIONS), id=f"{attempt}-{number}")
+            add(4.0, "asked", ask=msgspec.to_builtins(ask))
             add(0.0, "seen", state="waiting", source="hook", question=ask.text, options=ask.options)
             add(generator.expovariate(1 / 900), "ask_closed", ask=ask.id, why="on the screen")
             add(0.0, "seen", state="running", source="process")

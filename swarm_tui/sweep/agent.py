@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.agents.judging import AgentEnd, Evidence, claim_of, judge, lacks_commits
 from swarm_tui.agents.types import AgentType, agent_type_of_sweep
@@ -13,7 +15,8 @@ from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.journal.record import TestRecord, Try
 from swarm_tui.model.events import Harvested, Stopped
-from swarm_tui.model.report import OUTCOME_FILE, AgentReport, InvalidReport, PulledWork, parse_report, report_of
+from swarm_tui.model.pulled import PulledWork
+from swarm_tui.model.report import OUTCOME_FILE, AgentReport, InvalidReport, parse_report, report_of
 from swarm_tui.model.results import MARKS, Result
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
@@ -141,5 +144,5 @@ def _harvested(
     if claim is None:
         return Harvested(test=record.test, result=judgement.result, reason=judgement.reason, harvest=report)
     reason = f"{MARKS[judgement.result].word}; swarm-tui has not run the test yet"
-    report = report.model_copy(update={"check": claim})
+    report = structs.replace(report, check=claim)
     return Harvested(test=record.test, result=Result.CLAIMED, reason=reason, harvest=report)

@@ -11,7 +11,7 @@ from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.hosts.protocol import AgentAddress, Host
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import KnownEvent
+from swarm_tui.model.events import Event
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.spec import INTEGRATOR_SLUG, SweepSpec
 from swarm_tui.sweep.watch import AgentFollower
@@ -32,7 +32,7 @@ class AgentContext(Protocol):
     @property
     def place(self) -> Host: ...
 
-    def record(self, event: KnownEvent) -> None:
+    def record(self, event: Event) -> None:
         """Write an event to the journal and take it into the state."""
 
     def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:

@@ -17,7 +17,7 @@ from swarm_tui.hosts.protocol import AgentAddress, Host
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, make_own_folder
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import KnownEvent, Noted
+from swarm_tui.model.events import Event, Noted
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent_context import agent_address
@@ -60,7 +60,7 @@ class SweepContext:
         self.copy_source = CopySource(self.repository, self.spec)
         self.preparation = HostPreparation(self.spec, self.folder, self.repository, self._note_error)
 
-    def record(self, event: KnownEvent) -> None:
+    def record(self, event: Event) -> None:
         """Write an event to the journal and take it into the state."""
         self.state.apply(self.writer.append(event))
 

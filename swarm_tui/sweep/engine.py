@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
 
+from msgspec import structs
+
 from swarm_tui import __version__
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr
@@ -261,7 +263,7 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
         with taken_up.writer as writer:
             context = make_context(folder, spec.model_copy(update={"integrator": who}), writer, state)
             started = EngineStarted(pid=os.getpid(), machine=platform.node(), version=__version__, slots=slots)
-            context.record(started.model_copy(update={"is_resumed": True}))
+            context.record(structs.replace(started, is_resumed=True))
             try:
                 asyncio.run(integrate_sweep(context))
             except KeyboardInterrupt:

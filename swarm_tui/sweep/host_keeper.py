@@ -13,7 +13,7 @@ from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.hosts.protocol import AgentFile, AgentStatus, HostReport, HostUnreachable, ReadRequest
 from swarm_tui.model.events import Harvested, HostBack, HostGone, HostLost, HostSeen, Launched, Queued
 from swarm_tui.model.formatting import duration
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_id_of
 from swarm_tui.sweep.context import SweepContext

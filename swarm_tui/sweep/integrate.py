@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import structs
+
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.agents.contract import BUNDLE_FILE
@@ -26,16 +28,8 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import FIX_PREFIX
 from swarm_tui.model.events import Integrated
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.report import (
-    BLOCKING_KINDS,
-    INTEGRATOR_OUTCOME_FILE,
-    Escalation,
-    EscalationKind,
-    IntegratorReport,
-    LeftOut,
-    Location,
-    parse_integrator_report,
-)
+from swarm_tui.model.pulled import BLOCKING_KINDS, Escalation, EscalationKind, Location
+from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE, IntegratorReport, LeftOut, parse_integrator_report
 from swarm_tui.model.results import PULLED_RESULTS, Result, State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
@@ -101,7 +95,7 @@ def group_findings(records: Iterable[TestRecord]) -> list[Finding]:
             )
             number = by_title.get(title_key)
             number = next(near, len(findings)) if number is None else number
-            shown = escalation if escalation.title else escalation.model_copy(update={"title": record.reason})
+            shown = escalation if escalation.title else structs.replace(escalation, title=record.reason)
             finding = findings.setdefault(number, Finding(shown, {}, {}))
             finding.tests[record.test] = None
             finding.locations |= {

@@ -31,7 +31,8 @@ from swarm_tui.hosts.copies import patch_without_git
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, Host, HostUnreachable, ReadRequest
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.report import OUTCOME_SIZE_LIMIT, AgentReport, CommitsElsewhere
+from swarm_tui.model.pulled import CommitsElsewhere
+from swarm_tui.model.report import OUTCOME_SIZE_LIMIT, AgentReport
 from swarm_tui.model.text import plain
 from swarm_tui.model.used_code import USED_FILE, USED_LIMIT
 from swarm_tui.transcripts.entries import record_time

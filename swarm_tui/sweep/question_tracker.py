@@ -7,7 +7,7 @@ from itertools import islice
 
 from swarm_tui.agents.observer import AgentObserver
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import AskClosed, Asked, KnownEvent
+from swarm_tui.model.events import AskClosed, Asked, Event
 from swarm_tui.model.questions import BY_TYPING, ClosedQuestion
 
 
@@ -29,9 +29,9 @@ class QuestionTracker:
         self._open = {asked.ask.id for asked in record.asks}
         self._recorded_until = record.asked_until
 
-    def new_events(self, observer: AgentObserver) -> list[KnownEvent]:
+    def new_events(self, observer: AgentObserver) -> list[Event]:
         """Return what has been asked, and what has ended, since the last call."""
-        events: list[KnownEvent] = []
+        events: list[Event] = []
         for ended in islice(observer.ended_asks.values(), self._ended, None):
             self._ended += 1
             if ended.ask.id not in self._open and ended.ask.at > self._recorded_until:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
+from msgspec import structs
+
 from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
 from swarm_tui.model.api_errors import dial_words
 from swarm_tui.model.budget import is_possible_budget
@@ -196,7 +198,7 @@ class RequestHandler:
         if request.rule is None:
             self._answer(request, problem="no rule is given")
             return
-        rule = request.rule.model_copy(update={"id": f"r{state.rules_made + 1}", "by": by})
+        rule = structs.replace(request.rule, id=f"r{state.rules_made + 1}", by=by)
         problem = rule_problem(rule, state.rules.values())
         if not problem:
             self._context.record(RuleMade(rule=rule))

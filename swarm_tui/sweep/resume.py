@@ -19,7 +19,7 @@ from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.events import AgentsStopped, Event, Harvested, Launched, Queued
 from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import INTEGRATOR_KEY, SweepSpec
 from swarm_tui.sweep.agent_context import agent_id_of, recorded_address

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import structs
+
 from swarm_tui.adapters.machine import read_machine
 from swarm_tui.agents.login import check_login
 from swarm_tui.agents.types import agent_type_of_sweep
@@ -121,7 +123,7 @@ class ThrottledAgents:
         """Return the trouble of an agent, without an end that a person has declared to have come."""
         is_released = record.trouble_at < self.context.state.access.restored_at
         trouble = record.trouble
-        return trouble.model_copy(update={"until": None}) if trouble is not None and is_released else trouble
+        return structs.replace(trouble, until=None) if trouble is not None and is_released else trouble
 
     def _believed(self) -> list[TestRecord]:
         """Return the agents whose trouble concerns all agents.
@@ -139,7 +141,7 @@ class ThrottledAgents:
         for record, trouble in found:
             ends = [each.until or 0.0 for other, each in found if other is not record]
             if trouble.is_claim and ends:
-                yield trouble.model_copy(update={"until": min(trouble.until or 0.0, max(ends)) or None})
+                yield structs.replace(trouble, until=min(trouble.until or 0.0, max(ends)) or None)
             else:
                 yield trouble
 

@@ -16,7 +16,8 @@ from swarm_tui.integrator.build import conflict_reason
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.events import Integrated, Integrating
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.report import ChangeStatus, EscalationKind, IntegratorReport, LeftOut, without_marks
+from swarm_tui.model.pulled import ChangeStatus, EscalationKind, without_marks
+from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain, plain_lines, read_python
 from swarm_tui.sweep.context import SweepContext

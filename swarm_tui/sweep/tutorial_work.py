@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from msgspec import structs
+
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.pytest import TestRun, pytest_argument
@@ -19,9 +21,8 @@ from swarm_tui.integrator.branches import AgentCommit, read_branch
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.events import Harvested
-from swarm_tui.model.report import (
+from swarm_tui.model.pulled import (
     BLOCKING_KINDS,
-    AgentReport,
     ChangeKind,
     ChangeStatus,
     Escalation,
@@ -29,6 +30,7 @@ from swarm_tui.model.report import (
     PulledChange,
     kinds_of,
 )
+from swarm_tui.model.report import AgentReport
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain, plain_lines
@@ -151,11 +153,11 @@ async def judge_batch(context: SweepContext, record: TestRecord, pulled: Pulled,
         raise
     except SwarmError as error:
         reason = f"its commits cannot be judged: {plain(str(error), 200)}"
-        report = harvested.harvest.model_copy(update={"errored": True, "changes": ()})
-        return harvested.model_copy(update={"result": Result.FAILED, "reason": reason, "harvest": report})
+        report = structs.replace(harvested.harvest, errored=True, changes=())
+        return structs.replace(harvested, result=Result.FAILED, reason=reason, harvest=report)
     judgement = _with_judgement(context.spec, harvested, judged)
     reason = ". ".join(filter(None, (judgement.reason, *pulled.fetched.remarks)))
-    return judgement.model_copy(update={"reason": plain(reason, 600)})
+    return structs.replace(judgement, reason=plain(reason, 600))
 
 
 def batch_inputs(context: SweepContext) -> IntegratorInputs:
@@ -253,15 +255,14 @@ def _titles_without_command(outcome: AgentReport) -> list[str]:
 def _with_judgement(spec: SweepSpec, harvested: Harvested, judged: _Judged) -> Harvested:
     changes = tuple(_change(spec, verdict, judged.commits[verdict.commit]) for verdict in judged.verdicts)
     escalations = tuple(_escalations(spec, harvested.harvest.escalations, judged))
-    report = harvested.harvest.model_copy(
-        update={
-            "changes": changes,
-            "escalations": escalations,
-            "passing_before": False,
-            "passing_after": not judged.unfinished,
-        }
+    report = structs.replace(
+        harvested.harvest,
+        changes=changes,
+        escalations=escalations,
+        passing_before=False,
+        passing_after=not judged.unfinished,
     )
-    return harvested.model_copy(update={"harvest": report} | _result(spec, judged, escalations))
+    return structs.replace(harvested, harvest=report, **_result(spec, judged, escalations))
 
 
 def _result(spec: SweepSpec, judged: _Judged, escalations: Sequence[Escalation]) -> dict[str, Any]:

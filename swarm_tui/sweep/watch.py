@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
+from msgspec import structs
+
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.agents.observer import AgentObserver, Observation
@@ -19,7 +21,7 @@ from swarm_tui.files import appending_descriptor
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, Host, ReadRequest
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.api_errors import ApiError
-from swarm_tui.model.events import KnownEvent, Said, Seen, Spent
+from swarm_tui.model.events import Event, Said, Seen, Spent
 from swarm_tui.model.money import most_dollars
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain, plain_lines
@@ -234,13 +236,13 @@ class AgentFollower:
         archive = ReadRequest(AgentFile(self.address, ARCHIVE_PATH))
         return [archive, self._tries.request, self._commit_log.request, *logs, *observed]
 
-    def new_events(self, slices: Sequence[FileSlice | None], now: float) -> list[KnownEvent]:
+    def new_events(self, slices: Sequence[FileSlice | None], now: float) -> list[Event]:
         """Return the events that follow from the answers to `read_requests`."""
         rest = iter(slices)
         self.is_unread = False
         has_archive = next(rest) is not None
         self.handed_in_at = (self.handed_in_at or now) if has_archive else None
-        events: list[KnownEvent] = list(self._reader.read(self._tries.read_lines(next(rest))))
+        events: list[Event] = list(self._reader.read(self._tries.read_lines(next(rest))))
         events += self._commit_log.read(next(rest), now)
         for log in self._logs.values():
             lines = log.read_lines(next(rest))
@@ -253,8 +255,8 @@ class AgentFollower:
             events += self._asks.new_events(self._observed_files.observer)
         return events + self._transcript_events(now)
 
-    def _transcript_events(self, now: float) -> list[KnownEvent]:
-        events: list[KnownEvent] = []
+    def _transcript_events(self, now: float) -> list[Event]:
+        events: list[Event] = []
         summary, recorded = self._summary, self._recorded
         is_new = summary.last_line != recorded.last_line
         if (is_new and now >= self._said_at + SAID_INTERVAL) or (
@@ -282,7 +284,7 @@ class AgentFollower:
             return summed
         return max(own, summed or 0.0)
 
-    def held_back_events(self) -> list[KnownEvent]:
+    def held_back_events(self) -> list[Event]:
         """Return what the intervals have held back so far."""
         self._said_at = self._spent_at = float("-inf")
         return self._transcript_events(0.0)
@@ -333,7 +335,7 @@ class AgentFollower:
             return observation
         until = observation.trouble.until or self._summary.limited_until
         is_sensible = until is not None and clock < until < clock + LONGEST_LIMIT
-        trouble = observation.trouble.model_copy(update={"until": until if is_sensible else None})
+        trouble = structs.replace(observation.trouble, until=until if is_sensible else None)
         return replace(observation, trouble=trouble)
 
     def _in_its_words(self, observation: Observation) -> Observation:
@@ -359,7 +361,7 @@ class AgentFollower:
             needs_terminal=observation.needs_terminal,
         )
         shown = self._shown or Seen(test=self.task.key, state=self.state, source=observation.source)
-        if state is self.state and seen == shown.model_copy(update={"source": seen.source}):
+        if state is self.state and seen == structs.replace(shown, source=seen.source):
             return None
         if state is State.WAITING and self.state is not State.WAITING:
             self.waiting_since = now
@@ -411,7 +413,7 @@ def find_dialog(screen: str, signs: Sequence[str]) -> str:
     return plain(" · ".join(line for line in lines[begin : end + 1] if line), 200)
 
 
-async def read_new_events(place: Host, watches: Sequence[AgentFollower], now: float) -> list[KnownEvent]:
+async def read_new_events(place: Host, watches: Sequence[AgentFollower], now: float) -> list[Event]:
     """Read the files of many agents at once; return the events that follow from what is new in them."""
     searched = [watch for watch in watches if watch.is_searched(now)]
     if searched:

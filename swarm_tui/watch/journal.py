@@ -6,15 +6,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from swarm_tui.journal.append import JournalWriter
+from msgspec import structs
+
+from swarm_tui.journal.append import JournalWriter, encode_event
 from swarm_tui.journal.folder import SweepFolder, draft_beside
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.event_base import TestEvent
-from swarm_tui.model.events import Committed, KnownEvent, Launched, MessageSent, Queued, Said, Seen, Spent, Stopped
+from swarm_tui.model.event import TestEvent
+from swarm_tui.model.events import Committed, Event, Launched, MessageSent, Queued, Said, Seen, Spent, Stopped
 from swarm_tui.model.results import State
 from swarm_tui.watch.agents import ENDED, WatchedAgent
 
-TimedEvent = tuple[float, KnownEvent]
+TimedEvent = tuple[float, Event]
 
 _KEPT_OF_AGENT: Final = 200
 _KEPT_OF_WATCH: Final = 1_000
@@ -25,7 +27,7 @@ _LATEST_COUNTS: Final = (Seen, Said, Spent, Committed, Stopped)
 class WatchJournal:
     """Records what agents do, and keeps the events that are needed to rewrite the journal."""
 
-    def __init__(self, folder: SweepFolder, begun: KnownEvent, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: SweepFolder, begun: Event, clock: Callable[[], float] = time.time) -> None:
         """`begun` is the journal's first event."""
         self.state = SweepState()
         self._folder = folder
@@ -44,7 +46,7 @@ class WatchJournal:
         """Remove an agent. Afterwards the journal must be rewritten."""
         self._of_agents.pop(key, None)
 
-    def record(self, event: KnownEvent) -> None:
+    def record(self, event: Event) -> None:
         """Append one event."""
         kept, limit = self._of_watch, _KEPT_OF_WATCH
         if isinstance(event, TestEvent) and not isinstance(event, MessageSent) and event.test in self._of_agents:
@@ -61,7 +63,7 @@ class WatchJournal:
         for _, event in sorted(events, key=lambda timed: timed[0]):
             self._append(event)
 
-    def _append(self, event: KnownEvent) -> None:
+    def _append(self, event: Event) -> None:
         if self._writer is not None:
             self.state.apply(self._writer.append(event))
 
@@ -76,8 +78,8 @@ class WatchJournal:
         with draft_beside(self._folder.events) as draft:
             for number, (when, event) in enumerate(events, 1):
                 at = max(at, when)
-                written = event.model_copy(update={"seq": number, "at": at})
-                draft.write(written.model_dump_json(exclude_defaults=False).encode() + b"\n")
+                written = structs.replace(event, seq=number, at=at)
+                draft.write(encode_event(written) + b"\n")
                 self.state.apply(written)
         self._writer = JournalWriter(self._folder.events, last_seq=len(events), last_at=at, clock=self._clock)
 

@@ -22,7 +22,7 @@ from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import EngineStarted, KnownEvent, Noted, ProbeFailed, ProbeRecovered, RequestAnswered
+from swarm_tui.model.events import EngineStarted, Event, Noted, ProbeFailed, ProbeRecovered, RequestAnswered
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
@@ -213,7 +213,7 @@ class Observer:
     def state(self) -> SweepState:
         return self._journal.state
 
-    def record(self, event: KnownEvent) -> None:
+    def record(self, event: Event) -> None:
         self._journal.record(event)
 
     def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:

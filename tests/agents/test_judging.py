@@ -9,7 +9,8 @@ import pytest
 
 from swarm_tui.agents.judging import GONE, AgentEnd, CommitSummary, Evidence, JudgedResult, OwnRuns, judge, judge_claim
 from swarm_tui.journal.record import Try
-from swarm_tui.model.report import AgentReport, ClaimCheck
+from swarm_tui.model.pulled import ClaimCheck
+from swarm_tui.model.report import AgentReport
 from swarm_tui.model.results import Result
 
 IMPL = CommitSummary("1" * 40, "[FIX_IMPL] Keep the exit code")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, Task
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt, render_revision
@@ -84,5 +85,5 @@ def test_revision_prompt_quotes_the_commented_hunk() -> None:
     assert "> Five,\n> please." in whole
     assert "these lines" not in whole
     hunk = "lib.py\n@@ -1,2 +1,2 @@\n-    return 1\n+    return 2"
-    text = render_revision(TASK, revision.model_copy(update={"hunk": hunk}), "Fix it")
+    text = render_revision(TASK, structs.replace(revision, hunk=hunk), "Fix it")
     assert "The comment is about these lines only:\n\n    lib.py\n    @@ -1,2 +1,2 @@\n    -    return 1\n" in text

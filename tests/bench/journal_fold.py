@@ -12,13 +12,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from swarm_tui.journal.append import LineAppender
+from swarm_tui.journal.append import LineAppender, encode_event
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result
 
 
@@ -45,7 +45,7 @@ def write_journal(path: Path, events: int, tests: int) -> None:
             )
         )
     for event in made:
-        lines.append(event.model_dump_json().encode())
+        lines.append(encode_event(event))
     lines.close()
 
 

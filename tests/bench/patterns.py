@@ -9,6 +9,8 @@ import statistics
 import sys
 import time
 
+from msgspec import structs
+
 from swarm_tui.failures.patterns import PatternIndex, find_patterns
 from swarm_tui.journal.record import TestRecord, Try
 from swarm_tui.model.results import State
@@ -19,8 +21,8 @@ def record_of(number: int, failure: LabelledFailure) -> TestRecord:
     """Return a test that has failed like this one, with a message of its own."""
     detail = failure.detail
     if detail is not None:
-        errors = [each.model_copy(update={"message": f"{each.message} {number}"}) for each in detail.errors]
-        detail = detail.model_copy(update={"errors": tuple(errors)})
+        errors = [structs.replace(each, message=f"{each.message} {number}") for each in detail.errors]
+        detail = structs.replace(detail, errors=tuple(errors))
     file = f"tests/area_{number % 40}/test_{number % 400}.py"
     traits = (f"fixture f{number % 7}", f"fixture g{number % 31}", f"marker m{number % 3}", f"parameter n={number}")
     tries = (Try(1, False, 1.0, float(number), f"{failure.failure} {number}", detail=detail),)

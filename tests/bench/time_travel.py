@@ -15,7 +15,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from swarm_tui.journal.append import LineAppender
+from msgspec import structs
+
+from swarm_tui.journal.append import LineAppender, encode_event
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.history import JournalHistory
 from swarm_tui.journal.open import open_at_snapshot
@@ -54,7 +56,7 @@ def write_sweep_of(root: Path, events: int, tests: int) -> SweepFolder:
             event = happened.EngineStarted(pid=1, slots=8)
         else:
             event = chance.choice(kinds)(chance.choice(names))
-        lines.append(event.model_copy(update={"seq": number + 1, "at": number / 100}).model_dump_json().encode())
+        lines.append(encode_event(structs.replace(event, seq=number + 1, at=number / 100)))
     lines.close()
     return folder
 

@@ -13,7 +13,7 @@ import pytest
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Queued
-from swarm_tui.model.report import PulledChange, PulledWork
+from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import SweepSpec
 from tests.claude.lab import SHOP, ClaudeLab, claude_lab

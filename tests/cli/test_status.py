@@ -16,7 +16,7 @@ from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import EngineLock, is_stopped
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.events import EngineEnded, Harvested, Integrated, IntegrationFailed, Launched, Seen, TryFinished
-from swarm_tui.model.report import PulledChange, PulledWork
+from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from tests.cli.command_line import run_swarm_tui

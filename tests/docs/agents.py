@@ -14,14 +14,8 @@ from swarm_tui.agents.contract import Task
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.types import AgentType
 from swarm_tui.model.api_errors import ApiErrorKind
-from swarm_tui.model.report import (
-    OUTCOME_FILE,
-    OUTCOME_SIZE_LIMIT,
-    AgentReport,
-    ChangeKind,
-    ChangeStatus,
-    EscalationKind,
-)
+from swarm_tui.model.pulled import ChangeKind, ChangeStatus, EscalationKind
+from swarm_tui.model.report import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, AgentReport
 from tests.docs import table
 
 _TASK: Final = Task(

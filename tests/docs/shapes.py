@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from pydantic import TypeAdapter
 
+from swarm_tui.journal.decode import KNOWN_EVENTS, AnyEvent
 from swarm_tui.journal.requests import Request
 from swarm_tui.model import shapes
-from swarm_tui.model.events import KnownEvent
-from swarm_tui.model.report import AgentReport, IntegratorReport, PulledWork
+from swarm_tui.model.pulled import PulledWork
+from swarm_tui.model.report import AgentReport, IntegratorReport
 from swarm_tui.model.spec import FORMAT_VERSION, SweepSpec
 from swarm_tui.review.verdicts import VerdictLine
 from tests.docs import table
@@ -36,7 +38,7 @@ SHAPES: Final = (
     Shape("doctor", shapes.ShownChecks, "`doctor --json`, `hosts check --json`", _SHOWN),
     Shape("hosts", list[shapes.ShownMachine], "`hosts list --json`", _SHOWN),
     Shape("notice", shapes.ShownNotice, "notification for a command or a webhook of `[notify]`", _SHOWN),
-    Shape("event", KnownEvent, "a line of `events.jsonl` and of `events --json`", _KEPT),
+    Shape("event", AnyEvent, "a line of `events.jsonl` and of `events --json`", _KEPT),
     Shape("request", Request, "a line of `requests.jsonl`", _KEPT),
     Shape("sweep", SweepSpec, "`sweep.json` of a sweep", _KEPT),
     Shape("harvest", PulledWork, "result of a pulled test, in its event", _KEPT),
@@ -52,7 +54,8 @@ def schemas() -> dict[str, str]:
 
 
 def _schema(shape: Shape) -> dict[str, Any]:
-    schema: dict[str, Any] = TypeAdapter(shape.type).json_schema()
+    is_read_by_msgspec = shape.name in ("event", "request", "harvest")
+    schema = msgspec.json.schema(shape.type) if is_read_by_msgspec else TypeAdapter(shape.type).json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"swarm-tui/{shape.version}/{shape.name}",
@@ -97,6 +100,4 @@ _FILES: Final = (
 
 
 def _events() -> list[tuple[str, str]]:
-    union: Any = KnownEvent
-    kinds = union.__origin__.__args__
-    return [(f"`{kind.model_fields['type'].default}`", " ".join((kind.__doc__ or "").split())) for kind in kinds]
+    return [(f"`{kind.__struct_config__.tag}`", " ".join((kind.__doc__ or "").split())) for kind in KNOWN_EVENTS]

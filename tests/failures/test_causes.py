@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from swarm_tui.model.text import plain
 
 
 def cause(type: str, message: str = "", **fields: object) -> str:
-    error = RaisedError.model_validate({"type": type, "message": message, **fields})
+    error = msgspec.convert({"type": type, "message": message, **fields}, RaisedError)
     return cause_of_failure("", FailureDetail(errors=(error,)))
 
 

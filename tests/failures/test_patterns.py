@@ -2,7 +2,7 @@
 
 from swarm_tui.failures.patterns import cause_of, find_patterns
 from swarm_tui.journal.record import TestRecord, Try
-from swarm_tui.model.report import Escalation, PulledWork
+from swarm_tui.model.pulled import Escalation, PulledWork
 from swarm_tui.model.results import Result, State
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from swarm_tui.hosts.lines import HostLine, HostTally, free_slots_reason, host_lines, text_of_host
 from swarm_tui.journal.state import SweepState
@@ -24,10 +25,10 @@ def spec_on(*hosts: str, per_host: int = 4) -> SweepSpec:
     )
 
 
-def folded(*events: happened.EventBase) -> SweepState:
+def folded(*events: happened.Event) -> SweepState:
     state = SweepState()
     for number, event in enumerate(events, 1):
-        state.apply(event.model_copy(update={"seq": number, "at": event.at or float(number)}))  # type: ignore[arg-type]
+        state.apply(structs.replace(event, seq=number, at=event.at or float(number)))
     return state
 
 
@@ -35,7 +36,7 @@ def lines_of(state: SweepState, spec: SweepSpec) -> dict[str, HostLine]:
     return {line.name: line for line in host_lines(spec, state.hosts, state.tests())}
 
 
-def on_host(test: str, host: str) -> tuple[happened.EventBase, ...]:
+def on_host(test: str, host: str) -> tuple[happened.Event, ...]:
     return happened.Queued(test=test), happened.Launching(test=test, host=host), happened.Launched(test=test, host=host)
 
 
@@ -112,7 +113,7 @@ def test_incremental_host_count_equals_full_count(seed: int) -> None:
                 happened.HostGone(host=host),
             )
         )
-        state.apply(event.model_copy(update={"seq": number, "at": float(number)}))
+        state.apply(structs.replace(event, seq=number, at=float(number)))
         for changed in state.drain_changed():
             tally.count(state.records[changed])
         assert {line._replace(tests=()) for line in tally.lines(spec, state.hosts)} == {

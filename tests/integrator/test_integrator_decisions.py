@@ -17,7 +17,7 @@ from swarm_tui.integrator.inputs import BranchInput
 from swarm_tui.integrator.measure import FixRuns, FixTree, compare_runs, unexpected_changes
 from swarm_tui.integrator.ranking import Effect, rank_fixes, reported_effect
 from swarm_tui.model.commits import is_test_or_doc
-from swarm_tui.model.report import ChangeKind, kinds_of, without_marks
+from swarm_tui.model.pulled import ChangeKind, kinds_of, without_marks
 
 
 def patch(*lines: str, path: str = "src/copy.py") -> str:

@@ -6,8 +6,8 @@ from swarm_tui.model import events as happened
 from swarm_tui.model.api_errors import ApiError, ApiErrorKind
 from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failures import FailureDetail, RaisedError
+from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.questions import AnswerRule, Question
-from swarm_tui.model.report import Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
 
 TESTS = [f"tests/test_{name}.py::test_it" for name in "abcde"]

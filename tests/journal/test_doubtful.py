@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> SweepFolder:
     return folder
 
 
-def write(folder: SweepFolder, *events: happened.KnownEvent) -> SweepState:
+def write(folder: SweepFolder, *events: happened.Event) -> SweepState:
     """Let an engine write events, and return its state."""
     taken_up = take_up_journal(folder, folder.read_spec())
     with taken_up.writer as writer:

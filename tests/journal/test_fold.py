@@ -1,12 +1,17 @@
 """Folding events into a state."""
 
 from collections import Counter
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 
+from swarm_tui.journal.append import encode_event
+from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.report import Escalation, PulledChange, PulledWork
+from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
 from tests.journal.sweeps import events
 
@@ -97,7 +102,7 @@ def test_stale_record_keeps_its_state() -> None:
 
 
 def test_unknown_event_is_counted_and_ignored() -> None:
-    event = happened.parse_event(b'{"type": "agent_sang", "seq": 7, "at": 1.0, "song": "la"}')
+    event = parse_event(b'{"type": "agent_sang", "seq": 7, "at": 1.0, "song": "la"}')
     state = SweepState()
     state.apply(event)
     assert (state.unknown_events, state.last_seq) == (1, 7)
@@ -109,7 +114,7 @@ def test_pulled_event_of_format_1_is_read() -> None:
         "changes": [{"kind": "FIX_IMPL", "status": "SUCCEEDED", "summary": "sums", "commit": "c0ffee"}],
         "escalations": [{"kind": "BLOCKER", "title": "no network", "detail_markdown": "none"}], "tip": "c0ffee",
         "has_uncommitted": true, "mood": "good"}"""
-    event = happened.parse_event(line)
+    event = parse_event(line)
     report = PulledWork(
         end="archive",
         summary="Done.",
@@ -122,5 +127,44 @@ def test_pulled_event_of_format_1_is_read() -> None:
     )
     assert isinstance(event, happened.Harvested)
     assert (event.result, event.reason, event.harvest) == (Result.IMPL_FIX, "so it is", report)
-    assert event.model_extra == {"mood": "good"}
-    assert happened.parse_event(event.model_dump_json().encode()) == event
+    assert parse_event(encode_event(event)) == event
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type": "seen", "test": "a", "state": "done"}',
+        b'{"type": "seen", "test": "a", "state": "thinking"}',
+        b'{"type": "seen", "test": null, "state": "running"}',
+        b'{"type": "said", "line": "no test"}',
+        b'{"type": "said", "test": "a", "line": "\\ud800"}',
+        b'{"type": "said", "test": "a", "line": "\xff"}',
+        b'{"type": "spent", "test": "a", "dollars": 1e999}',
+        b'{"type": "spent", "test": "a", "dollars": NaN}',
+        b'{"type": "spent", "test": "a", "models": [["opus", 1, 2, 3, 4, 5]]}',
+        b'{"type": "budget_spent", "percent": 90, "dollars": 1, "budget": 2}',
+        b'{"type": "try_finished", "test": "a", "passed": false, "detail": {"errors": []}}',
+        b'{"type": "queued", "test": "a", "at": "now"}',
+        b'{"type": "queued", "test": "a", "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"type": "agent_sang", "song": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"type": 3}',
+        b'{"test": "a"}',
+        b'["queued"]',
+        b"",
+    ],
+    ids=lambda line: line[:40].decode(errors="replace"),
+)
+def test_damaged_line_is_counted_and_ignored(line: bytes, tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_bytes(line + b'\n{"type": "noted", "text": "after", "added later": {"a": [1]}}\n')
+    with pytest.raises(ValueError):
+        parse_event(line)
+    new = EventFollower(tmp_path / "events.jsonl").read()
+    assert len(new.bad_lines) == bool(line)
+    assert new.events == [happened.Noted(text="after")]
+
+
+def test_surrogate_and_whole_number_are_written_readably() -> None:
+    event = happened.Spent(test="a", dollars=3, tokens=None)
+    assert parse_event(encode_event(event)) == event
+    said = parse_event(encode_event(happened.Said(test="a", line="\ud800!")))
+    assert said == happened.Said(test="a", line="?!")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.journal.record import Integration, LogLine, TestRecord, Try
 from swarm_tui.journal.state import TRIES_KEPT, SweepState
@@ -14,8 +15,8 @@ from swarm_tui.model.api_errors import ApiError, ApiErrorKind, Throttle, time_of
 from swarm_tui.model.edits import FileEdit
 from swarm_tui.model.failures import FailureDetail, RaisedError
 from swarm_tui.model.money import ModelTokens, Spending
+from swarm_tui.model.pulled import NOT_PULLED, Escalation, PulledChange, PulledWork
 from swarm_tui.model.questions import AnswerRule, OpenQuestion, Question, item_id
-from swarm_tui.model.report import NOT_PULLED, Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Baseline, Result, State
 from swarm_tui.model.revision import Revision
 from swarm_tui.model.spec import INTEGRATOR_KEY
@@ -250,7 +251,7 @@ def test_changed_record_has_no_default_fields() -> None:
         (happened.LoginLost(at=9, test=TEST), {}),
         (happened.LoginRestored(at=9), {}),
     ],
-    ids=lambda given: type(given).__name__ if isinstance(given, happened.EventBase) else "",
+    ids=lambda given: type(given).__name__ if isinstance(given, happened.Event) else "",
 )
 def test_event_changes_fields_of_record(event: happened.Event, changes: dict[str, Any]) -> None:
     state = folded(FULL, event)
@@ -400,7 +401,7 @@ ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
         ),
         ([happened.RuleMade(seq=3, at=3, rule=RULE)], {"rules": {"r1": RULE}, "rules_made": 1}),
         ([happened.RuleMade(seq=2, at=2, rule=RULE), happened.RuleEnded(seq=3, at=3, rule="r1")], {"rules_made": 1}),
-        ([happened.UnknownEvent(seq=3, at=3, type="sang")], {"unknown_events": 1}),
+        ([happened.UnknownEvent(seq=3, at=3, name="sang")], {"unknown_events": 1}),
     ],
 )
 def test_event_changes_fields_of_sweep(events: list[happened.Event], facts: dict[str, Any]) -> None:
@@ -427,9 +428,9 @@ def test_newest_answers_are_kept() -> None:
     state = SweepState().apply_all([answer])
     assert state.answers == {"one": answer}
     state.answers |= {str(number): answer for number in range(100_000 - 1)}
-    state.apply_all([answer.model_copy(update={"request": "last but one"})])
+    state.apply_all([structs.replace(answer, request="last but one")])
     assert next(iter(state.answers)) == "0"
-    state.apply_all([answer.model_copy(update={"request": "last"})])
+    state.apply_all([structs.replace(answer, request="last")])
     assert "one" not in state.answers
     assert list(state.answers)[::99_999] == ["1", "last"]
 
@@ -498,10 +499,10 @@ def test_newest_answers_are_kept() -> None:
         (happened.Integrated(branch="b", problems=("red",)), ("error", "integrated on b: 0 fixes; red", "")),
         (happened.IntegrationFailed(reason="r"), ("error", "integration failed: r", "")),
         (happened.Noted(level="warning", text="t", test=TEST), ("warning", "t", TEST)),
-        (happened.UnknownEvent(type="sang"), None),
+        (happened.UnknownEvent(name="sang"), None),
     ],
-    ids=lambda given: type(given).__name__ if isinstance(given, happened.EventBase) else "",
+    ids=lambda given: type(given).__name__ if isinstance(given, happened.Event) else "",
 )
 def test_event_gives_log_line(event: happened.Event, line: tuple[str, str, str] | None) -> None:
-    at_nine = event.model_copy(update={"at": 9.0})
+    at_nine = structs.replace(event, at=9.0)
     assert list(SweepState().apply_all([at_nine]).log) == ([LogLine(9.0, *line)] if line else [])

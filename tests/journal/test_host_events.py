@@ -5,19 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import (
-    Event,
-    HostBack,
-    HostGone,
-    HostLost,
-    HostSeen,
-    Launched,
-    Launching,
-    Queued,
-    parse_event,
-)
+from swarm_tui.model.events import Event, HostBack, HostGone, HostLost, HostSeen, Launched, Launching, Queued
 from swarm_tui.model.hosts import HostState, mngr_address
 from swarm_tui.model.spec import SweepSpec
 

@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swarm_tui.errors import JournalError, UsageError
-from swarm_tui.journal.append import LOCK_GRACE, EngineLock, JournalWriter, LineAppender, engine_process_id
+from swarm_tui.journal.append import (
+    LOCK_GRACE,
+    EngineLock,
+    JournalWriter,
+    LineAppender,
+    encode_event,
+    engine_process_id,
+)
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model import events as happened
@@ -114,7 +121,7 @@ def test_reader_waits_for_incomplete_line(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     follower = EventFollower(path)
     assert follower.read().events == []
-    line = happened.Noted(text="one").model_dump_json().encode() + b"\n"
+    line = encode_event(happened.Noted(text="one")) + b"\n"
     with open(path, "ab", buffering=0) as file:
         file.write(line[:10])
         assert follower.read().events == []

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from swarm_tui.journal.since import Changes, change_words, changes_between, moment_of, moment_words, since_line
 from swarm_tui.journal.state import SweepState
@@ -105,7 +106,7 @@ def test_earlier_changes_are_not_repeated() -> None:
 
 @given(events, events)
 def test_changes_between_same_moment_are_empty(first: list[happened.Event], then: list[happened.Event]) -> None:
-    numbered = [event.model_copy(update={"at": float(place)}) for place, event in enumerate([*first, *then])]
+    numbered = [structs.replace(event, at=float(place)) for place, event in enumerate([*first, *then])]
     state = SweepState().apply_all(numbered[: len(first)])
     before = moment_of(state)
     assert changes_between(before, moment_of(state)).is_nothing

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from swarm_tui.adapters.machine import MachineState
 from swarm_tui.journal.state import SweepState
@@ -31,7 +32,7 @@ def turned(dial: Throttle, situation: ThrottleInputs) -> Throttle:
     event = throttled_slots(dial, situation)
     state = SweepState()
     state.access = ApiAccess(dial)
-    return state.apply_all([event.model_copy(update={"at": situation.now})]).access.dial if event else dial
+    return state.apply_all([structs.replace(event, at=situation.now)]).access.dial if event else dial
 
 
 def test_the_first_limit_halves_the_slots_in_use() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.model.questions import Question, QuestionKind, QuestionPart, answer_problem, answers_by_key, asked_lines
 
@@ -35,7 +36,7 @@ PUBLIC = QuestionPart(key="public", text="Public?", field="boolean", options=("y
         (FILES, "1,3", ""),
         (FILES, "a.py, C.py", ""),
         (FILES, "1,4", "invalid option 4, choose 1 to 3"),
-        (FILES.model_copy(update={"field": "text", "most": 2}), "1,2,3", "choose at most 2 by number"),
+        (structs.replace(FILES, field="text", most=2), "1,2,3", "choose at most 2 by number"),
         (PORT, "80", ""),
         (PORT, "maybe", "invalid answer 'maybe'; expected a whole number, 1 to 65535"),
         (PORT, "80.5", "invalid answer '80.5'"),

@@ -1,14 +1,7 @@
 """Pulled work contains the whole report, truncated and safe to print."""
 
-from swarm_tui.model.report import (
-    AgentReport,
-    ChangeKind,
-    Escalation,
-    EscalationKind,
-    PulledChange,
-    PulledWork,
-    report_of,
-)
+from swarm_tui.model.pulled import ChangeKind, Escalation, EscalationKind, PulledChange, PulledWork
+from swarm_tui.model.report import AgentReport, report_of
 
 LONG = "\x1b[31m" + "x" * 9_000
 

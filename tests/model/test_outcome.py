@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.report import (
-    ChangeKind,
-    ChangeStatus,
-    EscalationKind,
-    InvalidReport,
-    parse_integrator_report,
-    parse_report,
-)
+from swarm_tui.model.pulled import ChangeKind, ChangeStatus, EscalationKind
+from swarm_tui.model.report import InvalidReport, parse_integrator_report, parse_report
 
 
 def test_parse_complete_report() -> None:

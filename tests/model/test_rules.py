@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from swarm_tui.model.questions import AnswerRule, Question, QuestionKind, common_subject, fits, item_id, rule_problem
 
 
 def asked(subject: str, tool: str = "Bash", **more: object) -> Question:
-    return Question.model_validate({"id": "1", "tool": tool, "subject": subject, **more})
+    return msgspec.convert({"id": "1", "tool": tool, "subject": subject, **more}, Question)
 
 
 def is_answered(pattern: str, subject: str, way: str = "begins", tool: str = "Bash") -> bool:
-    rule = AnswerRule.model_validate({"id": "r1", "tool": tool, "way": way, "pattern": pattern})
+    rule = msgspec.convert({"id": "r1", "tool": tool, "way": way, "pattern": pattern}, AnswerRule)
     assert rule_problem(rule) == ""
     return fits(rule, asked(subject, tool), common_subject(asked(subject, tool), {"COPY": "/copies/a"}))
 
@@ -127,15 +129,15 @@ def test_invalid_rule_is_refused(rule: AnswerRule) -> None:
 
 def test_duplicate_rule_is_refused() -> None:
     rule = AnswerRule(id="r1", tool="Bash", pattern="x")
-    assert rule_problem(rule.model_copy(update={"id": "", "answer": "no"}), [rule]) == "rule r1 already covers this"
+    assert rule_problem(structs.replace(rule, id="", answer="no"), [rule]) == "rule r1 already covers this"
 
 
 def test_item_id_changes_with_any_field() -> None:
     ask = asked("ls")
-    same = [item_id("t", ask), item_id("t", ask.model_copy())]
+    same = [item_id("t", ask), item_id("t", structs.replace(ask))]
     others = [
         item_id("u", ask),
-        *(item_id("t", ask.model_copy(update={name: "x"})) for name in ("id", "subject", "detail", "text")),
+        *(item_id("t", structs.replace(ask, **{name: "x"})) for name in ("id", "subject", "detail", "text")),
     ]
     assert len({*same, *others}) == 6
     assert len(same[0]) == 8

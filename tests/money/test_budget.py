@@ -7,10 +7,10 @@ import math
 import pytest
 from hypothesis import given
 
+from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
 from swarm_tui.model.budget import NO_BUDGET, limit_text, parse_dollars
-from swarm_tui.model.events import parse_event
 from swarm_tui.model.money import NOTHING_SPENT, ModelTokens, Spending
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import INTEGRATOR_KEY, SweepSpec
@@ -75,7 +75,9 @@ def test_only_working_agents_are_asked_to_submit() -> None:
     state = started(each=1.0)
     for test, dollars in (("a", 1.0), ("b", 0.99), ("c", 3.0)):
         state.apply(happened.Spent(test=test, dollars=dollars))
-    assert [event.test for event in due_budget_events(state, ["a", "b"]) if event.type == "over_budget"] == ["a"]
+    assert [event.test for event in due_budget_events(state, ["a", "b"]) if isinstance(event, happened.OverBudget)] == [
+        "a"
+    ]
 
 
 def test_unknown_price_keeps_budget_spent() -> None:

@@ -73,7 +73,7 @@ class Story:
             await self.pilot.press(key)
             await until_handled(self.pilot)
 
-    async def happen(self, *events: happened.EventBase) -> None:
+    async def happen(self, *events: happened.Event) -> None:
         """Let something happen in the sweep, and the room see it."""
         self.sweep.now += 4.0
         self.sweep.append(*events)

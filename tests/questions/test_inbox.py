@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from swarm_tui.journal.record import TestRecord, Try
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
+from swarm_tui.model.pulled import ClaimCheck, Escalation, EscalationKind, PulledWork
 from swarm_tui.model.questions import OpenQuestion, Question, QuestionKind, QuestionPart, common_subject, fits, item_id
-from swarm_tui.model.report import ClaimCheck, Escalation, EscalationKind, PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.questions.groups import commands_in, find_wait, group_key, is_turn_over, item_of_turn, proposed_rules
 from swarm_tui.questions.inbox import (
@@ -39,7 +41,7 @@ def bash(command: str, **more: Any) -> Question:
         "subject": command,
         "text": f"it wants to use Bash: {command}",
     }
-    return Question.model_validate(made | more)
+    return msgspec.convert(made | more, Question)
 
 
 def asking(test: str, *asks: Question, **more: Any) -> TestRecord:
@@ -133,7 +135,7 @@ def test_failed_result_shows_reason_not_failed_try() -> None:
 
 def test_claim_needs_user_only_if_unmeasurable() -> None:
     def claimed(verdict: str) -> TestRecord:
-        check = ClaimCheck.model_validate({"claim": "impl_fix", "verdict": verdict})
+        check = msgspec.convert({"claim": "impl_fix", "verdict": verdict}, ClaimCheck)
         return done(verdict, Result.CLAIMED, reason=f"it is {verdict}", harvest=PulledWork(check=check))
 
     records = [claimed(verdict) for verdict in ("pending", "impossible", "unmeasured")]
@@ -295,7 +297,7 @@ def test_proposed_rule_matches_its_question(command: str) -> None:
 def test_index_equals_full_computation(first: list[happened.Event], then: list[happened.Event]) -> None:
     state, index = SweepState(), InboxIndex()
     for part, now in ((first, 50.0), (then, 2_000.0)):
-        state.apply_all(event.model_copy(update={"at": float(place)}) for place, event in enumerate(part))
+        state.apply_all(structs.replace(event, at=float(place)) for place, event in enumerate(part))
         items = index.items(state, state.tests(), now)
         assert sorted(items, key=hash) == sorted(find_items(state, state.tests(), now), key=hash)
         groups = group_items(items)

@@ -12,7 +12,8 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model import events as happened
-from swarm_tui.model.report import OUTCOME_FILE, Escalation, EscalationKind, PulledChange, PulledWork
+from swarm_tui.model.pulled import Escalation, EscalationKind, PulledChange, PulledWork
+from swarm_tui.model.report import OUTCOME_FILE
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
 from tests.git_project import GitProject

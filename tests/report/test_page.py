@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.model import events as happened
-from swarm_tui.model.report import OUTCOME_FILE, Escalation, PulledChange, PulledWork
+from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
+from swarm_tui.model.report import OUTCOME_FILE
 from swarm_tui.model.results import Result
 from swarm_tui.report.page import MARKER, content_security_policy, json_for_html, render_page, write_report
 from tests.git_project import file_contents

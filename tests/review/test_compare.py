@@ -1,15 +1,17 @@
 """The comparison of two sweeps: tests, kept fixes and costs."""
 
+from msgspec import structs
+
 from swarm_tui.journal.compare import ComparedTest, KeptFix, compare_sweeps, comparison_lines, found_kind
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Baseline, Result
 
 
 def sweep(began: float, *events: happened.Event) -> SweepState:
     made = [happened.EngineStarted(pid=1, slots=2), *events]
-    return SweepState().apply_all(event.model_copy(update={"at": began + n}) for n, event in enumerate(made))
+    return SweepState().apply_all(structs.replace(event, at=began + n) for n, event in enumerate(made))
 
 
 def queued(test: str, baseline: Baseline = Baseline.UNKNOWN) -> happened.Queued:

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model.events import Harvested, Launched, Queued, Seen, TryFinished
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room.agent.screen import AgentScreen

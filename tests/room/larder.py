@@ -20,7 +20,8 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model import events as happened
 from swarm_tui.model.commit_messages import squash_message
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE, PulledChange, PulledWork
+from swarm_tui.model.pulled import PulledChange, PulledWork
+from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.review.open import review_sweep
@@ -251,7 +252,7 @@ class LarderSweep:
     def repository(self) -> Repository:
         return Repository.open(self.project.root)
 
-    def append(self, *events: happened.EventBase) -> None:
+    def append(self, *events: happened.Event) -> None:
         """Append events to the journal."""
         with JournalWriter(self.folder.events, last_seq=self.written, clock=lambda: self.now) as journal:
             for event in events:

@@ -11,7 +11,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.e2e import E2eSession
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model import events as happened
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.room.agent.changes import AgentChanges, ChangesReader
 from tests.git_project import GitProject, file_contents

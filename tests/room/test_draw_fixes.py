@@ -10,7 +10,7 @@ from pygments.lexers import find_lexer_class_for_filename
 from swarm_tui.journal.record import TestRecord, Try
 from swarm_tui.model.commits import parse_diff
 from swarm_tui.model.formatting import Progress
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.test_strength import StrengthChange, StrengthChangeKind, TestStrength
 from swarm_tui.room.draw.code import draw_bare_line, draw_hunk, lexer_class_for
 from swarm_tui.room.draw.spans import text_of, width_of

@@ -16,8 +16,8 @@ from swarm_tui.journal.requests import RequestKind
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model import events as happened
 from swarm_tui.model.alerts import Alert
+from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.questions import OpenQuestion
-from swarm_tui.model.report import Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.questions.inbox import find_items, group_items

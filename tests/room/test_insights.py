@@ -1,6 +1,7 @@
 """Incremental updates give the same conclusions as a full computation."""
 
 from hypothesis import given
+from msgspec import structs
 
 from swarm_tui.failures.patterns import find_patterns
 from swarm_tui.journal.state import SweepState
@@ -16,7 +17,7 @@ from tests.journal.sweeps import events
 def test_incremental_insights_equal_full_computation(first: list[happened.Event], then: list[happened.Event]) -> None:
     state, insights = SweepState(), SweepConclusions()
     for part in (first, then):
-        state.apply_all(event.model_copy(update={"at": float(place)}) for place, event in enumerate(part))
+        state.apply_all(structs.replace(event, at=float(place)) for place, event in enumerate(part))
         insights.update(state.records[test] for test in state.drain_changed())
         insights.items(state, 40.0)
 

@@ -13,7 +13,7 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model import events as happened
-from swarm_tui.model.report import Escalation, Location, PulledWork
+from swarm_tui.model.pulled import Escalation, Location, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp

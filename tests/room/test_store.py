@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> SweepFolder:
     return sweep
 
 
-def write(folder: SweepFolder, *events: happened.EventBase) -> None:
+def write(folder: SweepFolder, *events: happened.Event) -> None:
     written = len(folder.events.read_bytes().splitlines()) if folder.events.exists() else 0
     with JournalWriter(folder.events, last_seq=written) as journal:
         for event in events:

@@ -11,7 +11,7 @@ from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model.api_errors import ApiError, ApiErrorKind, time_of_day
-from swarm_tui.model.events import DialTurned, KnownEvent, LoginLost, Seen
+from swarm_tui.model.events import DialTurned, Event, LoginLost, Seen
 from swarm_tui.model.results import State
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.grid.draw import STATE, Cell, draw_table_row, table_of
@@ -58,7 +58,7 @@ def test_stuck_agent_shows_reason() -> None:
 
 
 @contextmanager
-def sweep_with(*events: KnownEvent) -> Iterator[SweepFolder]:
+def sweep_with(*events: Event) -> Iterator[SweepFolder]:
     """Return a simulated sweep whose last events are these."""
     with fixed_sweep() as folder:
         state = open_sweep(folder).state

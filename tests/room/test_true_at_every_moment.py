@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import parse_event
 from swarm_tui.questions.inbox import find_groups
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.draw.frame import draw_header

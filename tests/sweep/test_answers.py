@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from swarm_tui.agents.types.claude.hook import ANSWERS_FOLDER, EVENTS_PATH
+from swarm_tui.journal.append import encode_event
+from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import AskAnswered, AskClosed, RuleMade, Seen
@@ -294,4 +296,4 @@ async def test_a_dialog_that_a_typed_text_may_have_answered_says_so(begin: Begin
 
 def test_an_answer_is_in_the_journal_with_its_author_and_rule() -> None:
     event = AskAnswered(test="t", ask="1", text="yes", by="ann", rule="r1")
-    assert AskAnswered.model_validate_json(event.model_dump_json()) == event
+    assert parse_event(encode_event(event)) == event

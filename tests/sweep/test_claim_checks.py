@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
@@ -18,7 +19,7 @@ from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.events import Event, Queued
-from swarm_tui.model.report import ClaimCheck
+from swarm_tui.model.pulled import ClaimCheck
 from swarm_tui.model.results import Baseline, Result
 from swarm_tui.review.verdicts import review_of_sweep
 from swarm_tui.sweep.context import SweepContext
@@ -268,7 +269,7 @@ async def test_test_that_is_queued_again_meanwhile_gets_no_old_result(tmp_path: 
     await sweep(context)
     (record,) = context.state.tests()
     checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
-    pending = record.harvest.model_copy(update={"check": ClaimCheck(claim="clean")})
+    pending = structs.replace(record.harvest, check=ClaimCheck(claim="clean"))
     context.state.records[record.test] = record._replace(result=Result.CLAIMED, harvest=pending)
     async with asyncio.TaskGroup() as group:
         checks.add(record.test)
@@ -282,7 +283,7 @@ async def test_tests_of_one_group_are_not_run_beside_each_other(tmp_path: Path) 
     context = prepare(tmp_path, {"test_clean": Work(), "test_skipped": Work()})
     await sweep(context)
     for record in list(context.state.tests()):
-        pending = record.harvest.model_copy(update={"check": ClaimCheck(claim="clean")})
+        pending = structs.replace(record.harvest, check=ClaimCheck(claim="clean"))
         context.state.records[record.test] = record._replace(result=Result.CLAIMED, harvest=pending, group="db")
     checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
     async with asyncio.TaskGroup() as group:

@@ -16,7 +16,7 @@ from swarm_tui.hosts.copies import patch_without_git
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatus
 from swarm_tui.journal.record import TestRecord as Record
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import MngrSettings
 from swarm_tui.sweep.clean import losses_with

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.report import Escalation, Location, PulledWork
+from swarm_tui.model.pulled import Escalation, Location, PulledWork
 from swarm_tui.sweep.integrate import TESTS_NAMED, group_findings
 
 

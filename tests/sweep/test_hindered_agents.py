@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.adapters.mngr_messages import AgentFailure, Created, CreateRequest, MessageReport
 from swarm_tui.agents.contract import CONDITION_PATH
@@ -136,9 +137,9 @@ async def test_a_lost_login_is_one_notice_and_holds_the_queue_until_it_is_releas
     assert {(event.by, event.error) for event in sent} == {(OURS, "")}
 
 
-@pytest.mark.parametrize("trouble", [LOST, LIMITED, LIMITED.model_copy(update={"has_given_up": False})])
+@pytest.mark.parametrize("trouble", [LOST, LIMITED, structs.replace(LIMITED, has_given_up=False)])
 async def test_claim_of_one_agent_slows_no_others(tmp_path: Path, trouble: ApiError) -> None:
-    claim = trouble.model_copy(update={"is_claim": True, "until": time.time() + 9_000.0})
+    claim = structs.replace(trouble, is_claim=True, until=time.time() + 9_000.0)
     trial = Trial(tmp_path, 4, queued=4)
     await trial.launch()
     trial.see(claim, 0)
@@ -153,7 +154,7 @@ async def test_claim_of_one_agent_slows_no_others(tmp_path: Path, trouble: ApiEr
 
 
 async def test_a_login_that_is_taken_again_ends_the_hold_by_itself(tmp_path: Path) -> None:
-    refused = LOST.model_copy(update={"has_given_up": False})
+    refused = structs.replace(LOST, has_given_up=False)
     trial = Trial(tmp_path, 3, queued=3)
     await trial.launch()
     trial.see(refused, 0, 1)
@@ -175,7 +176,7 @@ async def test_a_login_that_is_taken_again_ends_the_hold_by_itself(tmp_path: Pat
 async def test_agents_whose_limit_has_an_end_are_left_alone_until_then(tmp_path: Path) -> None:
     trial = Trial(tmp_path, 2, queued=2)
     await trial.launch()
-    trial.see(LIMITED.model_copy(update={"until": trial.now + 500.0}), 0, 1)
+    trial.see(structs.replace(LIMITED, until=trial.now + 500.0), 0, 1)
     assert await trial.work(0.1) == []
     assert (trial.context.state.open_slots, trial.hindered.may_launch(trial.now)) == (1, False)
     assert await trial.work(499.0) == []
@@ -185,7 +186,7 @@ async def test_agents_whose_limit_has_an_end_are_left_alone_until_then(tmp_path:
 async def test_a_person_may_say_that_the_limit_is_over(tmp_path: Path) -> None:
     trial = Trial(tmp_path, 1)
     await trial.launch()
-    trial.see(LIMITED.model_copy(update={"until": trial.now + 500.0}), 0)
+    trial.see(structs.replace(LIMITED, until=trial.now + 500.0), 0)
     await trial.work(0.1)
     assert await trial.hindered.release("ada") == ""
     assert trial.context.state.access.dial.until is None

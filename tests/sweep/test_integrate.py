@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from swarm_tui.adapters.git import Repository
@@ -23,7 +24,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Queued
-from swarm_tui.model.report import Escalation, PulledChange, PulledWork
+from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.review.open import review_sweep
@@ -80,7 +81,7 @@ class Swept:
         names: dict[str, Any] = {"agent": f"swarm-{SWEEP}-{slug}", "branch": f"swarm/{SWEEP}/{slug}", "file": TEST_FILE}
         self.context.record(Queued(test=node, **names))
         changes = (PulledChange(kind=kind, status="SUCCEEDED"),) if kind else ()
-        report = PulledWork.model_validate({"tip": tip, "passing_after": True, "changes": changes} | more)
+        report = msgspec.convert({"tip": tip, "passing_after": True, "changes": changes} | more, PulledWork)
         self.context.record(Harvested(test=node, result=result, reason=reason, harvest=report))
 
     def outcome(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Integrating, Launched, Queued
-from swarm_tui.model.report import PulledChange, PulledWork
+from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import INTEGRATOR_KEY, MngrSettings, SweepSpec
 from swarm_tui.sweep.context import SweepContext

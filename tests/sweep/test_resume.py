@@ -21,7 +21,7 @@ from swarm_tui.journal.record import TestRecord as Record
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.events import Harvested, Integrating, Launched, Launching, Queued, Stopped
-from swarm_tui.model.report import PulledWork
+from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import INTEGRATOR_KEY
 from swarm_tui.sweep.context import SweepContext

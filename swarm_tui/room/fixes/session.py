@@ -14,7 +14,8 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.commits import Commit
 from swarm_tui.model.formatting import Progress, counted, seconds_left
-from swarm_tui.model.report import LeftOut, without_marks
+from swarm_tui.model.pulled import without_marks
+from swarm_tui.model.report import LeftOut
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.test_strength import TestStrength, weakest_first
 from swarm_tui.model.text import plain
