@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from swarm_tui.cli.sweep_options import add_display_options, add_options, order_of, show_sweep
 from swarm_tui.errors import NothingConcerned, UsageError
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.options import THEN
 from swarm_tui.model.text import plain
 
@@ -95,7 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     if imports := ", ".join(plain(name, 80) for name in spec.outside_imports[:10]):
         print_progress(f"not available to agents, because they are outside the project: imports of CLAUDE.md {imports}")
     if spec.confinement is not None:
-        print_progress(f"test runs, except by agents, have {spec.confinement.words}; agents are not confined")
+        exceptions = "by agents and on hosts" if spec.access or spec.provider != LOCAL_HOST else "by agents"
+        print_progress(f"test runs, except {exceptions}, have {spec.confinement.words}; agents are not confined")
     if kind.unknown_facts:
         print_progress(f"unknown for {kind.agent_type} agents: {kind.unknown_facts}")
     start_engine(folder, spec.engine_environment)

@@ -10,6 +10,7 @@ its standard input and writes one to its standard output:
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -20,11 +21,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from typing import Any
 
 OUTPUT_LIMIT = 1 << 20
 GIT_SECONDS = 600.0
 SET_UP_SECONDS = 1800.0
+PARENT_POLL = 0.5
+
+running: Any = set()
+"""The process groups that `call` has started."""
 
 
 class Problem(Exception):
@@ -48,6 +54,7 @@ def call(words: Any, seconds: float, folder: Any = None, environment: Any = None
     except OSError as error:
         raise Problem(f"{words[0]} cannot be started: {error.strerror}") from error
 
+    running.add(process.pid)
     pipe: Any = process.stdout
 
     def read() -> None:
@@ -63,6 +70,7 @@ def call(words: Any, seconds: float, folder: Any = None, environment: Any = None
     except subprocess.TimeoutExpired as error:
         raise Problem(f"{os.path.basename(words[0])} did not end within {seconds:g} s") from error
     finally:
+        running.discard(process.pid)
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -72,7 +80,9 @@ def call(words: Any, seconds: float, folder: Any = None, environment: Any = None
 
 def git(wanted: Any, *words: Any) -> None:
     named = ("git", "-C", wanted["copy"], "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-    code, output = call(named + words, GIT_SECONDS)
+    # If tests have damaged the copy, git must not act on a repository around it instead.
+    environment = dict(os.environ, GIT_CEILING_DIRECTORIES=os.path.dirname(wanted["copy"]))
+    code, output = call(named + words, GIT_SECONDS, None, environment)
     if code:
         raise Problem(f"git {words[0]} failed: {last_line(output)}")
 
@@ -82,19 +92,32 @@ def last_line(output: bytes) -> str:
     return lines[-1].strip() if lines else "it printed nothing"
 
 
+def stop_with(parent: Any) -> None:
+    """Kill what runs, and exit, when the parent process has exited: the engine has lost this host."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_POLL)
+    for group in list(running):
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
+    os._exit(1)
+
+
 def check_out(wanted: Any) -> None:
-    """Check out the commit in the copy. Create the copy if it is missing."""
+    """Check out the commit in the copy. Create the copy if it is missing, or if tests have damaged it."""
     copy, mark = wanted["copy"], wanted["copy"] + ".ready"
-    if not os.path.exists(mark):
-        call(["rm", "-rf", copy], GIT_SECONDS)
-        words = ["git", "clone", "--quiet", "--shared", "--no-checkout", wanted["seed"], copy]
-        code, output = call(words, GIT_SECONDS)
-        if code:
-            raise Problem("git clone failed: " + last_line(output))
-    git(wanted, "checkout", "--quiet", "--force", "--detach", wanted["commit"])
-    if not wanted["setup"]:
-        git(wanted, "clean", "-ffdxq")
-    elif not os.path.exists(mark):
+    if os.path.exists(mark):
+        try:
+            check_out_commit(wanted)
+            return
+        except Problem:
+            os.unlink(mark)
+    call(["rm", "-rf", copy], GIT_SECONDS)
+    words = ["git", "clone", "--quiet", "--shared", "--no-checkout", wanted["seed"], copy]
+    code, output = call(words, GIT_SECONDS)
+    if code:
+        raise Problem("git clone failed: " + last_line(output))
+    check_out_commit(wanted)
+    if wanted["setup"]:
         environment = dict(os.environ, **wanted["passed"])
         environment["SWARM_CHECKOUT"] = wanted["checkout"]
         code, output = call(["/bin/sh", "-c", wanted["setup"]], SET_UP_SECONDS, copy, environment)
@@ -103,7 +126,20 @@ def check_out(wanted: Any) -> None:
     open(mark, "w").close()
 
 
+def check_out_commit(wanted: Any) -> None:
+    git(wanted, "checkout", "--quiet", "--force", "--detach", wanted["commit"])
+    if not wanted["setup"]:
+        git(wanted, "clean", "-ffdxq")
+
+
 def run(wanted: Any) -> Any:
+    # Before the connection was lost, the engine may have started a run in this copy that has not stopped yet.
+    with open(wanted["copy"] + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return run_in_copy(wanted)
+
+
+def run_in_copy(wanted: Any) -> Any:
     check_out(wanted)
     for folder in wanted["own"]:
         if not os.path.isdir(folder):
@@ -152,6 +188,7 @@ def filled(text: str, values: Any) -> str:
 
 
 def main() -> None:
+    threading.Thread(target=stop_with, args=(os.getppid(),), daemon=True).start()
     try:
         answer = run(json.loads(sys.stdin.read()))
     except Problem as problem:

@@ -14,7 +14,6 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.pytest import TestRun, pytest_argument, run_in_sessions
 from swarm_tui.agents.judging import GONE, OwnRuns, judge_claim
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.hosts.preparation import PreparedHost
 from swarm_tui.hosts.protocol import HostUnreachable
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import SshHost
@@ -53,23 +52,24 @@ class ClaimChecks:
         self._context = context
         self._after_check = after_check
         self._waiting: dict[str, None] = {}
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self.running: dict[str, asyncio.Task[None]] = {}
+        """The checks under way, by test."""
         self._runners: dict[str, ClaimRunner] = {}
         self._is_stopping = False
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._waiting or self._running)
+        return bool(self._waiting or self.running)
 
     @property
     def groups_at_work(self) -> set[str]:
         """The groups with a running check. No agent of these groups may be launched."""
-        return {group for test in self._running if (group := self._context.state.record_of(test).group)}
+        return {group for test in self.running if (group := self._context.state.record_of(test).group)}
 
     @property
     def hosts(self) -> Counter[str]:
         """The number of waiting and running checks of each host."""
-        return Counter(_host_of(self._context.state.record_of(test)) for test in (*self._waiting, *self._running))
+        return Counter(_host_of(self._context.state.record_of(test)) for test in (*self._waiting, *self.running))
 
     def add(self, test: str) -> None:
         """Queue the check of a test. While the sweep is being stopped, the check is left to `resume`."""
@@ -79,7 +79,7 @@ class ClaimChecks:
     def work(self, group: asyncio.TaskGroup, unreachable: Collection[str], gone: Collection[str]) -> None:
         """Start as many checks as each host may run. Checks on unreachable hosts wait."""
         records = [self._context.state.record_of(test) for test in self._waiting]
-        busy = Counter(_host_of(self._context.state.record_of(test)) for test in self._running)
+        busy = Counter(_host_of(self._context.state.record_of(test)) for test in self.running)
         busy_groups = self._groups_of_agents() if any(record.group for record in records) else set()
         for record in records:
             test, host = record.test, _host_of(record)
@@ -88,12 +88,12 @@ class ClaimChecks:
                 continue
             is_lost = host in unreachable and host not in gone
             is_beside_others = record.group and record.group in busy_groups | self.groups_at_work
-            if test in self._running or busy[host] >= COPIES or is_lost or is_beside_others:
+            if test in self.running or busy[host] >= COPIES or is_lost or is_beside_others:
                 continue
             del self._waiting[test]
             busy[host] += 1
-            self._running[test] = task = group.create_task(self._check(record))
-            task.add_done_callback(lambda _, test=test: self._running.pop(test, None))  # type: ignore[misc]
+            self.running[test] = task = group.create_task(self._check(record))
+            task.add_done_callback(lambda _, test=test: self.running.pop(test, None))  # type: ignore[misc]
 
     def _groups_of_agents(self) -> set[str]:
         return {record.group for record in self._context.state.tests() if record.state in LIVING_STATES}
@@ -102,7 +102,7 @@ class ClaimChecks:
         """Stop all checks and start no more. `resume` checks the remaining claims."""
         self._is_stopping = True
         self._waiting.clear()
-        for task in self._running.values():
+        for task in self.running.values():
             task.cancel()
 
     async def close(self) -> None:
@@ -144,17 +144,14 @@ class ClaimChecks:
         if not record.harvest.tip and record.baseline is Baseline.GREEN:
             # The baseline has run it on this commit.
             return OwnRuns(("passed",))
-        runs = await run_claimed(context, await self._runner_on(_host_of(record)), record)
+        runs = await run_claimed(context, self._runner_on(_host_of(record)), record)
         if runs.impossible or not record.harvest.tip:
             return runs
         return replace(runs, doubts=await asyncio.to_thread(_doubts, context, record))
 
-    async def _runner_on(self, host: str) -> ClaimRunner:
+    def _runner_on(self, host: str) -> ClaimRunner:
         if host not in self._runners:
-            if host == LOCAL_HOST:
-                self._runners[host] = RunsHere(self._context)
-            else:
-                self._runners[host] = await runs_on_host(self._context, host)
+            self._runners[host] = RunsHere(self._context) if host == LOCAL_HOST else RunsOnHost(self._context, host)
         return self._runners[host]
 
 
@@ -243,36 +240,33 @@ class RunsHere:
         self._space.close()
 
 
-async def runs_on_host(context: SweepContext, host: str) -> RunsOnHost:
-    """Prepare a host for test runs. Raise PlaceUnreachable if it does not answer, SwarmError if it cannot run tests."""
-    assert isinstance(context.place, Hosts), "agents live on hosts in the place of many hosts only"
-    place = context.place.of(host)
-    assert isinstance(place, SshHost), "all other hosts are reached by ssh"
-    if context.repository.is_shallow:
-        raise UsageError("the repository is a shallow clone, and its objects are not on the host", "")
-    return RunsOnHost(context, await context.preparation.prepared(place))
-
-
 class RunsOnHost:
     """Runs tests in scratch copies on an agent's host, as the same user and with the same Python."""
 
     confinement = ""
 
-    def __init__(self, context: SweepContext, host: PreparedHost) -> None:
+    def __init__(self, context: SweepContext, host: str) -> None:
+        """Raise SwarmError if the host cannot have the commits of this repository."""
+        assert isinstance(context.place, Hosts), "other hosts than this machine are in a registry"
+        place = context.place.of(host)
+        assert isinstance(place, SshHost), "all other hosts are reached by ssh"
+        if context.repository.is_shallow:
+            raise UsageError("the repository is a shallow clone, and its objects are not on the host")
         self._context = context
-        self._host = host
+        self._place = place
         self._free: asyncio.LifoQueue[int] = asyncio.LifoQueue()
         for number in range(COPIES):
             self._free.put_nowait(number)
 
     async def run(self, commit: str, test: str, timeout: float, *, is_repeated: bool = False) -> TestRun:
-        spec = self._context.spec
+        spec, preparation = self._context.spec, self._context.preparation
+        host = await preparation.prepared(self._place)
         if commit != spec.base:
-            await self._context.preparation.push_commit(self._host, commit)
+            await preparation.push_commit(host, commit)
         number = await self._free.get()
         try:
             file = self._context.state.record_of(test).file
-            sessions = SessionsOnHost(spec, self._host, number, commit, timeout)
+            sessions = SessionsOnHost(spec, host, number, commit, timeout)
             return await run_in_sessions(sessions, {test: pytest_argument(test, file, spec.folder)})
         finally:
             self._free.put_nowait(number)

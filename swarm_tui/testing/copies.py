@@ -37,6 +37,7 @@ from swarm_tui.adapters.pytest import (
 )
 from swarm_tui.adapters.python_env import activation, make_own_venv
 from swarm_tui.adapters.scratch import ScratchFolder
+from swarm_tui.errors import SwarmError, resource_shortage
 from swarm_tui.model.run_limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
@@ -326,11 +327,19 @@ class TestCopies:
         self.hold_objects()
         if copy.repository is not None:
             repository = copy.repository
-            await finish_in_thread(lambda: restore_settings(repository, copy.git_settings))
             # The set-up may create files that are neither committed nor ignored.
             is_cleaned = not self.settings.setup
-            await finish_in_thread(lambda: change_tree(space, repository, tree, parent=base, is_cleaned=is_cleaned))
-            return
+            try:
+                await finish_in_thread(lambda: restore_settings(repository, copy.git_settings))
+                await finish_in_thread(lambda: change_tree(space, repository, tree, parent=base, is_cleaned=is_cleaned))
+            except SwarmError as error:
+                if resource_shortage(error) is not None:
+                    raise
+                # Tests of one commit have damaged the copy. Results of other commits must not depend on that.
+                copy.repository = None
+                await finish_in_thread(lambda: shutil.rmtree(copy.folder, ignore_errors=True))
+            else:
+                return
         commit = await finish_in_thread(lambda: check_out_tree(space, tree, copy.folder, parent=base))
         await self._set_up(copy)
         copy.git_settings = await finish_in_thread(lambda: settings_of(commit))

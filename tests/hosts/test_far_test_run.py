@@ -6,6 +6,7 @@ import base64
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ import pytest
 from swarm_tui.adapters.pytest import PLUGIN_FOLDER, RUN_PYTEST_NAME, read_report, run_variables, session_words
 from swarm_tui.sweep.host_test_runs import _PROGRAM
 from tests.git_project import PYTEST_INI, GitProject
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
 TEST = "test_it.py::test_it"
 
 
-def run(root: Path, commit: str, **more: object) -> dict[str, Any]:
+def request(root: Path, commit: str, **more: object) -> bytes:
     wanted: dict[str, object] = {
         "copy": str(root / "copy"),
         "seed": str(root / "project/.git"),
@@ -40,10 +42,15 @@ def run(root: Path, commit: str, **more: object) -> dict[str, Any]:
         "seconds": 60.0,
         "own": [str(root / "own")],
     }
-    called = [sys.executable, "-c", _PROGRAM]
-    done = subprocess.run(
-        called, input=json.dumps(wanted | more).encode(), capture_output=True, timeout=120, check=True
-    )
+    return json.dumps(wanted | more).encode()
+
+
+CALLED = [sys.executable, "-c", _PROGRAM]
+
+
+def run(root: Path, commit: str, **more: object) -> dict[str, Any]:
+    given = request(root, commit, **more)
+    done = subprocess.run(CALLED, input=given, capture_output=True, timeout=120, check=True)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -95,6 +102,36 @@ def test_passed_variables_reach_set_up_and_test(project: GitProject, tmp_path: P
     assert outcomes(run(tmp_path, commit)) == {TEST: "failed"}
     answer = run(tmp_path, commit, setup='test "$TOKEN"', passed={"TOKEN": "{scratch}"})
     assert outcomes(answer) == {TEST: "passed"}
+
+
+def test_two_runs_in_one_copy_wait_for_each_other(project: GitProject, tmp_path: Path) -> None:
+    commits = [project.git("rev-parse", "HEAD"), project.commit("Pass", {"test_it.py": "def test_it(): pass\n"})]
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda commit: run(tmp_path, commit), commits))
+    assert [outcomes(answer) for answer in answers] == [{TEST: "failed"}, {TEST: "passed"}]
+
+
+def test_copy_damaged_by_a_test_is_replaced(project: GitProject, tmp_path: Path) -> None:
+    good = project.commit("Pass", {"test_it.py": "def test_it(): pass\n"})
+    bad = project.commit("Damage", {"test_it.py": "import shutil\ndef test_it(): shutil.rmtree('.git')\n"})
+    assert [outcomes(run(tmp_path, commit)) for commit in (bad, good)] == [{TEST: "passed"}] * 2
+
+
+def test_run_stops_when_the_connection_is_lost(project: GitProject, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    source = (
+        f"import os, pathlib, signal\ndef test_it():\n    pathlib.Path({str(started)!r}).write_text(str(os.getpid()))"
+    )
+    commit = project.commit("Wait", {"test_it.py": f"{source}\n    signal.pause()\n"})
+    (tmp_path / "request").write_bytes(request(tmp_path, commit, seconds=600.0))
+    # The host program is the parent; it exits when its connection is closed.
+    parent = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    with open(tmp_path / "request", "rb") as given:
+        host_program = subprocess.Popen([sys.executable, "-c", parent, *CALLED], stdin=given, stdout=subprocess.DEVNULL)
+    until(lambda: started.exists() and started.read_text(), "the test to run")
+    host_program.kill()
+    host_program.wait()
+    until(lambda: not Path(f"/proc/{started.read_text()}").exists(), "the end of the test")
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,13 @@ async def make_copies(sums: GitProject, tmp_path: Path) -> AsyncIterator[MakeCop
     async with AsyncExitStack() as stack:
         space = stack.enter_context(ObjectSpace(Repository.open(sums.root)))
 
-        def make(python: str = sys.executable, *, setup: str = "", count: int = 2) -> TestCopies:
+        def make(
+            python: str = sys.executable, *, setup: str = "", count: int = 2, parent_folder: Path | None = None
+        ) -> TestCopies:
             settings = TestSettings(python, import_roots=IMPORT_ROOTS, setup=setup, checkout=str(sums.root))
             cache = ResultCache(tmp_path / "cache", settings.key)
-            made = TestCopies(space, settings, cache, base=sums.git("rev-parse", "main"), count=count)
+            base = sums.git("rev-parse", "main")
+            made = TestCopies(space, settings, cache, base=base, count=count, parent_folder=parent_folder)
             stack.push_async_callback(made.close)
             return made
 
@@ -99,6 +102,19 @@ async def test_objects_of_space_are_kept_for_copies(sums: GitProject, tmp_path: 
             assert space.is_retained
         await copies.close()
         assert not space.is_retained
+
+
+@pytest.mark.parametrize("damage", ["shutil.rmtree('.git')", "pathlib.Path('.git/HEAD').write_text('no')"])
+async def test_damaged_copy_is_replaced(sums: GitProject, make_copies: MakeCopies, tmp_path: Path, damage: str) -> None:
+    tree = tree_of(sums, "integrated")
+    sums.commit("Damage", {"tests/test_damage.py": f"import pathlib, shutil\ndef test_it(): {damage}\n"})
+    around = GitProject(tmp_path / "around")
+    around.commit("Begin", {"mine.txt": "1"})
+    around.write({"mine.txt": "2"})
+    copies = make_copies(count=1, parent_folder=around.root)
+    assert (await copies.run(tree_of(sums, "HEAD"), ["tests/test_damage.py::test_it"])).is_complete
+    assert (await copies.run(tree, TESTS[:1])).outcomes == {TESTS[0]: "passed"}
+    assert (around.root / "mine.txt").read_text() == "2"
 
 
 async def test_closed_iterator_stops_remaining_runs(sums: GitProject, make_copies: MakeCopies) -> None:

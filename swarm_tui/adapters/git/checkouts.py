@@ -213,9 +213,11 @@ def borrow_objects(repository: Repository, folder: Path, object_folders: Sequenc
 def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str, is_cleaned: bool = True) -> None:
     """Check another tree out in a scratch repository; what git ignores stays, other new files go if `is_cleaned`."""
     commit = space.synthetic_commit(tree, parent)
-    scratch.run("checkout", "--quiet", "--force", "--detach", commit, timeout=600)
+    # If tests have damaged the scratch repository, git must not act on a repository around it instead.
+    only_here = {"GIT_CEILING_DIRECTORIES": str(scratch.root.parent)}
+    scratch.run("checkout", "--quiet", "--force", "--detach", commit, environment=only_here, timeout=600)
     if is_cleaned:
-        scratch.run("clean", "--quiet", "-ffd", timeout=600)
+        scratch.run("clean", "--quiet", "-ffd", environment=only_here, timeout=600)
 
 
 def settings_of(scratch: Repository) -> dict[str, bytes]:
