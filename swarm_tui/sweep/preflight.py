@@ -16,7 +16,7 @@ from typing import Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.working_tree import ignored_project_files
-from swarm_tui.adapters.pytest import Collected, SetUpFailed, pytest_argument
+from swarm_tui.adapters.pytest import Collected, SetUpFailed, TestRun, pytest_argument
 from swarm_tui.errors import AdapterError, SwarmError, UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import Baseline, classify, summarize
@@ -31,6 +31,7 @@ from swarm_tui.sweep.preflight_causes import (
     imported_later,
     left_behind_sentence,
     modules_of_checkout,
+    name_tests,
     refuse_ignored_modules,
 )
 from swarm_tui.testing.copies import COPIES, TestCopies
@@ -58,6 +59,8 @@ class BaselineRuns:
     """The outcomes in one process that ran all tests in their order."""
     failures: dict[str, str] = field(default_factory=dict)
     """A line on each test that failed, from its last failure."""
+    problems: dict[str, str] = field(default_factory=dict)
+    """Why a run of a test had no result."""
     is_cut: bool = False
     """Whether the time was over before all were run."""
 
@@ -110,7 +113,7 @@ class _BaselineSession:
         await self._run_alone(failed)
         if len(batches) > 1 and made.red() and seconds <= LONGEST_ORDER_CHECK:
             last = max(map(list(tests).index, made.red()))
-            made.in_order = await self._run(tests[: last + 1])
+            made.in_order = dict((await self._run(tests[: last + 1])).outcomes)
         return made
 
     async def _run_alone(self, tests: Sequence[str]) -> None:
@@ -131,21 +134,25 @@ class _BaselineSession:
     async def _work(self, queue: deque[list[str]], into: dict[str, list[str]]) -> None:
         while queue:
             batch = queue.popleft()
-            outcomes = await self._run(batch)
+            run = await self._run(batch)
             for test in batch:
-                into.setdefault(test, []).append(outcomes.get(test, ""))
+                into.setdefault(test, []).append(run.outcomes.get(test, ""))
+                if test not in run.outcomes:
+                    self.made.problems[test] = run.complaint
             self.done += len(batch)
             self.live(f"baseline: {self.done} of {self.total} runs")
 
-    async def _run(self, tests: Sequence[str]) -> dict[str, str]:
+    async def _run(self, tests: Sequence[str]) -> TestRun:
         left = self.deadline - time.monotonic()
-        if left > 0:
-            with contextlib.suppress(SwarmError):
-                run = await self.copies.run_uncached(self.tree, tests, left)
-                self.made.failures.update(run.failures)
-                return dict(run.outcomes)
-        self.made.is_cut = True
-        return {}
+        if left <= 0:
+            self.made.is_cut = True
+            return TestRun({}, "not run within the time limit")
+        try:
+            run = await self.copies.run_uncached(self.tree, tests, left)
+        except SwarmError as error:
+            return TestRun({}, error.message)
+        self.made.failures.update(run.failures)
+        return run
 
 
 def _in_whole_files(tests: Sequence[str]) -> list[list[str]]:
@@ -329,6 +336,11 @@ class Preflight:
         ):
             for test in [test for test, baseline in baselines.items() if baseline is kind][:NAMED]:
                 self._progress(f"  {words}: {plain(test, 150)}")
+        unknown: dict[str, list[str]] = {}
+        for test in [test for test, baseline in baselines.items() if baseline is Baseline.UNKNOWN]:
+            unknown.setdefault(plain(made.problems.get(test, ""), 300) or "pytest did not report it", []).append(test)
+        for reason, tests in list(unknown.items())[:NAMED]:
+            self._progress(f"  unknown: {name_tests(tests)}: {reason}")
         return replace(_without(found, lacking), baselines=baselines)
 
     def _tell(self, found: Found, kept: Found, differences: Sequence[Difference]) -> None:

@@ -142,6 +142,12 @@ _WORD: Final = re.compile(r"[\w./@+-]*\w")
 _POINTER: Final = b"version https://git-lfs"
 
 
+def name_tests(tests: Sequence[str]) -> str:
+    """Return the number of tests and the names of the first ones."""
+    more = "" if len(tests) <= TESTS_NAMED else ", ..."
+    return f"{counted(len(tests), 'test')}: {', '.join(plain(test, 100) for test in tests[:TESTS_NAMED])}{more}"
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Why some tests cannot be worked on in a copy, and what mends it."""
@@ -153,9 +159,7 @@ class Difference:
     @property
     def sentence(self) -> str:
         """Return all of it in one line."""
-        named = ", ".join(plain(test, 100) for test in self.tests[:TESTS_NAMED])
-        more = "" if len(self.tests) <= TESTS_NAMED else ", ..."
-        tests = f" ({counted(len(self.tests), 'test')}: {named}{more})" if self.tests else ""
+        tests = f" ({name_tests(self.tests)})" if self.tests else ""
         return f"{self.cause}{tests}: {self.cure}"
 
 

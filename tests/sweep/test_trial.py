@@ -436,6 +436,13 @@ async def test_test_that_passes_only_after_others_is_not_red(project: GitProject
     assert names(choose_by_baseline(found, Selection(only="flaky"))) == ["test_needs"]
 
 
+async def test_baseline_reports_why_a_result_is_unknown(project: GitProject) -> None:
+    project.commit("Exit", {"conftest.py": "import os\ndef pytest_sessionfinish(): os._exit(3)\n"})
+    _, said = await tried(project, baseline=1)
+    reason = "pytest ended with code 0, and its process with code 3"
+    assert f"  unknown: 1 test: tests/test_good.py::test_good: {reason}" in said
+
+
 async def test_tests_of_one_file_are_run_in_one_process(project: GitProject) -> None:
     """A file of more tests than a batch is not divided, so the last test finds what the first one left."""
     begins = "import os, pytest\ndef test_begin(): os.environ['SWARM_TEST_MODE'] = 'ready'\n"
