@@ -281,6 +281,28 @@ def test_collected_ids_are_written_unchanged(copy: Copy, tmp_path: Path) -> None
     assert copy.recorded() == []
 
 
+def test_unreadable_modules_do_not_stop_the_collection(copy: Copy, tmp_path: Path) -> None:
+    target = tmp_path / "collected.json"
+    copy.write(
+        "test_it.py",
+        """import sys
+
+
+class Lazy:
+    def __getattr__(self, name): raise ImportError("an optional package is missing")
+    __file__ = property(lambda self: 1 / 0)
+
+
+sys.modules["lazy"] = sys.modules[7] = Lazy()
+
+
+def test_passes(): pass
+""",
+    )
+    copy.run("--collect-only", extra={"SWARM_COLLECT": str(target), "SWARM_TASK": ""})
+    assert [item["id"] for item in json.loads(target.read_text())["items"]] == ["test_it.py::test_passes"]
+
+
 def test_collection_run_writes_no_report_files() -> None:
     options = SimpleNamespace(mtr_none=False, profile=True, profile_svg=False, xmlpath="report.xml")
     write_no_reports(SimpleNamespace(option=options, pluginmanager=pytest.PytestPluginManager()), "/nowhere/target")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from .first_names import first_name_of
-from .imports import compiled_inside, files_inside, modules_inside, own_name, root_of
+from .imports import compiled_inside, files_inside, installed_modules, modules_inside, root_of
 from .named_paths import as_there
 from .selection import WORDS as SELECTION_WORDS
 from .selection import is_found_by_id
@@ -100,8 +100,8 @@ class Collection:
                 "loaded": _in_each(tops, lambda top: modules_inside(top, (), tests)),
                 "compiled": _in_each(tops, compiled_inside),
                 "files": _files_inside(os.environ.get("SWARM_COPY") or root_of(self.config), tests),
-                "installed": sorted({name.split(".")[0] for name in _installed(())}),
-                "installed_compiled": sorted({name.split(".")[0] for name in _installed(EXTENSION_SUFFIXES)}),
+                "installed": installed_modules(),
+                "installed_compiled": installed_modules(EXTENSION_SUFFIXES),
                 "outside": sorted(file for file in tests if _is_outside(file, root_of(self.config)))[:20],
                 "positional": [str(word) for word in getattr(self.config.option, "file_or_dir", None) or ()],
                 "single_run": [
@@ -290,11 +290,3 @@ def _group_of(item: Any) -> str:
     """Return the xdist group of a test. xdist runs a group in one worker, one test after the other."""
     mark = item.get_closest_marker("xdist_group")
     return "" if mark is None else str(mark.args[0] if mark.args else mark.kwargs.get("name", "default"))[:200]
-
-
-def _installed(endings: Any) -> Any:
-    """Return the names of modules that were imported from installed packages and have one of these file endings."""
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and "site-packages" in file.split(os.sep) and file.endswith(tuple(endings) or ""):
-            yield own_name(name, module)

@@ -5,6 +5,8 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
+from .writing import QUIETLY
+
 
 def root_of(config: Any) -> str:
     """Return pytest's rootdir."""
@@ -19,12 +21,10 @@ def modules_inside(folder: Any, left_out: Any, tests: Any = ()) -> Any:
     """
     outside = [os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)]
     found: Any = {}
-    for key, module in sorted(list(sys.modules.items())):
-        name = own_name(key, module)
-        if key == "__main__" or name.split(".")[0] == "swarm_live" or name.split(".")[-1] == "conftest":
+    for name, path in sorted(_named_files()):
+        if name == "__main__" or name.split(".")[0] == "swarm_live" or name.split(".")[-1] == "conftest":
             continue
-        path = _file_of(module)
-        if not path or path in tests or not _is_below(path, folder) or "site-packages" in path.split(os.sep):
+        if path in tests or not _is_below(path, folder) or "site-packages" in path.split(os.sep):
             continue
         if any(_is_below(path, left) for left in left_out):
             continue
@@ -37,29 +37,44 @@ def modules_inside(folder: Any, left_out: Any, tests: Any = ()) -> Any:
 
 def files_inside(folder: Any) -> Any:
     """Return the files of all modules inside a folder."""
-    found = {_file_of(module) for module in list(sys.modules.values())}
-    return {path for path in found if path and _is_below(path, folder)}
+    return {path for _, path in _named_files() if _is_below(path, folder)}
 
 
 def compiled_inside(folder: Any) -> Any:
     """Return {compiled module: its file} for modules inside a folder, but not among installed packages."""
-    found = {}
-    for name, module in list(sys.modules.items()):
+    compiled = {name: path for name, path in _named_files() if path.endswith(tuple(EXTENSION_SUFFIXES))}
+    return {
+        name: path
+        for name, path in compiled.items()
+        if _is_below(path, folder) and "site-packages" not in path.split(os.sep)
+    }
+
+
+def installed_modules(endings: Any = ("",)) -> Any:
+    """Return the top-level names of modules from installed packages whose files have one of these endings."""
+    return sorted(
+        {
+            name.split(".")[0]
+            for name, path in _named_files()
+            if "site-packages" in path.split(os.sep) and path.endswith(tuple(endings))
+        }
+    )
+
+
+def _named_files() -> Any:
+    """Return the name and the file of each module that has a file.
+
+    Packages may add a module to sys.modules under other names, and objects that are not modules.
+    """
+    found = []
+    for key, module in list(sys.modules.items()):
         path = _file_of(module)
-        if not path or not _is_below(path, folder) or "site-packages" in path.split(os.sep):
-            continue
-        if path.endswith(tuple(EXTENSION_SUFFIXES)):
-            found[own_name(name, module)] = path
+        if path:
+            name = key
+            with QUIETLY:
+                name = key if key == "__main__" else getattr(module.__spec__, "name", None) or key
+            found.append((str(name), path))
     return found
-
-
-def own_name(key: str, module: Any) -> str:
-    """Return the name that a module was imported as. Packages may add it to sys.modules under other names."""
-    try:
-        name = module.__spec__.name
-    except Exception:
-        return key
-    return name if isinstance(name, str) and name else key
 
 
 def is_written_by_build(name: str, repository: Any, copy: Any) -> bool:
