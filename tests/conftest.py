@@ -18,6 +18,7 @@ from swarm_tui.model.run_limits import Confinement
 from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.leftovers import RunFolder
 from tests.programs import require_program, summary_of_skips
+from tests.waiting import time_limit
 
 __all__ = ["IsolatedMngr"]
 
@@ -66,11 +67,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose program is missing here."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Skip a test if one of its programs is missing, and limit the time of its fixtures."""
     for marker in item.iter_markers("needs"):
         for name in marker.args:
             require_program(name)
+    with time_limit():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Limit the time of a test."""
+    with time_limit():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Limit the time of a test's cleanup."""
+    with time_limit():
+        return (yield)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

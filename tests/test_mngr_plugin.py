@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import sysconfig
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ PROGRAM = "#!{python}\nfrom imbue.mngr.main import cli\ncli()\n"
 
 @pytest.fixture(scope="module")
 def mngr(mngr_path: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a mngr like the one that is there, with swarm-tui beside it: nothing is copied or downloaded."""
+    """Return a mngr like the installed one, with this checkout of swarm-tui in the same environment."""
     folder = tmp_path_factory.mktemp("both")
     python = Path(mngr_path).resolve().with_name("python")
     subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -29,14 +31,18 @@ def mngr(mngr_path: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         subprocess.run([each, "-c", find], check=True, capture_output=True, text=True).stdout.strip()
         for each in (python, folder / "bin" / "python")
     )
-    # What only swarm-tui needs comes from its own environment.
+    # Dependencies of swarm-tui alone come from its own environment, except for one that is compiled for each Python.
     (Path(own) / "both.pth").write_text("\n".join([theirs, str(ROOT), sysconfig.get_path("purelib")]))
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:"]
+    version = Path(own).parent.name.removeprefix("python")
+    compiled = f"msgspec=={metadata.version('msgspec')}"
+    subprocess.run([*install, f"--python-version={version}", f"--target={own}", compiled], check=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    metadata = Path(own) / "swarm_tui-0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: swarm-tui\nVersion: 0\n")
+    described = Path(own) / "swarm_tui-0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: swarm-tui\nVersion: 0\n")
     points = "\n".join(f"{name} = {place}" for name, place in project["entry-points"]["mngr"].items())
-    (metadata / "entry_points.txt").write_text(f"[mngr]\n{points}\n")
+    (described / "entry_points.txt").write_text(f"[mngr]\n{points}\n")
     program = folder / "bin" / "mngr"
     program.write_text(PROGRAM.format(python=folder / "bin" / "python"))
     program.chmod(0o755)

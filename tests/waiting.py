@@ -1,18 +1,48 @@
-"""Waits for conditions: the only module of the tests that sleeps. A deadline ends a wait that would last for ever."""
+"""Waits for conditions, and the time limit of a test. This is the only module of the tests that sleeps."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import faulthandler
 import inspect
+import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, TypeVar
+
+import pytest
 
 Found = TypeVar("Found")
 
-PATIENCE: Final = 180.0
-"""Seconds after which a wait is given up. It is long: on a busy machine everything takes ten times as long."""
+PATIENCE: Final = 120.0
+"""Time limit of a wait in seconds. On a busy machine everything takes ten times as long."""
+LONGEST_PHASE: Final = 600.0
+"""Time limit in seconds for the setup, the call and the teardown of a test."""
 PAUSE: Final = 0.02
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float = LONGEST_PHASE) -> Iterator[None]:
+    """Fail after a number of seconds and print the stacks of all threads, so that a hang costs one test, not the run.
+
+    A limit that is already set, such as an outer one, stays in force instead.
+    """
+
+    def fail(_number: int, _frame: object) -> None:
+        faulthandler.dump_traceback(file=2)
+        pytest.fail(f"not finished after {seconds:g} s; the stacks of all threads are on standard error")
+
+    if signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 def until(

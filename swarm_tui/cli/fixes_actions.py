@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -130,6 +129,8 @@ def _branch_of_plan(review: Review, preview: Preview, arguments: argparse.Namesp
 
 def print_teeth(review: Review, folder: SweepFolder | None, *, is_json: bool) -> int:
     """Measure the changed tests that have no result yet, print all, and return 1 if any became weaker."""
+    import asyncio
+
     from swarm_tui.strength.review import teeth_of_review
 
     teeth, claims = teeth_of_review(review, folder)
@@ -185,6 +186,8 @@ def teeth_as_list(found: list[TestStrength], claims: dict[str, str]) -> list[str
 
 def send_back(review: Review, folder: SweepFolder, fix: Fix, comment: str) -> None:
     """Request that the engine sends a fix or a hunk back to its agent, and record the reason."""
+    import asyncio
+
     from swarm_tui.cli.engine_requests import send_request
     from swarm_tui.journal.open import open_sweep
     from swarm_tui.journal.requests import RequestKind

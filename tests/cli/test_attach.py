@@ -116,14 +116,14 @@ def test_attach_type_detach_and_all_is_as_it_was(story: Story) -> None:
     # mngr welcomes a new user by a popup, which would take the keys: it is not there when we attach.
     story.tmux("set-hook", "-t", f"={story.session}:agent", "client-attached[99]", 'display-popup -E "cat"')
     child = story.attach()
-    child.expect("C-b d brings you back")
+    child.expect("to detach: C-b d")
     child.expect_exact(STATUS_LINE)
     assert story.key_table == "swarm"
     until(lambda: story.size == "100x29", "the agent's window at the person's size")
     child.send("hello there\r")
     until(lambda: "heard: hello there" in story.screen, "the agent's answer")
     child.send(BACK)
-    child.expect("swarm-x-copy works on")
+    child.expect("swarm-x-copy is running")
     child.expect(pexpect.EOF)
     assert child.wait() == 0
     assert (story.size, story.key_table) == (size, "")
@@ -160,7 +160,7 @@ def test_from_inside_tmux_it_says_the_keys_that_lead_back_and_keeps_the_deadly_o
         # The outer server's keys act in a client only: this one is the person's real terminal.
         environment["TERM"] = "xterm"
         person = pexpect.spawn("tmux", ["attach", "-t", "=home"], env=environment, dimensions=(40, 120))
-        until(lambda: "C-b C-b d brings you back" in outer("capture-pane", "-p", "-t", "=home:"), "the way back")
+        until(lambda: "to detach: C-b C-b d" in outer("capture-pane", "-p", "-t", "=home:"), "the way back")
         until(lambda: STATUS_LINE in outer("capture-pane", "-p", "-t", "=home:"), "the agent's screen")
         person.send("\x11\x14nested\r")
         until(lambda: "heard: " in story.screen and "nested" in story.screen, "the agent's answer")
@@ -209,14 +209,14 @@ def test_an_ended_agent_that_is_stopped_meanwhile_is_not_started(story: Story) -
 @pytest.mark.slow
 def test_a_stopped_agent_is_started_only_after_a_question(story: Story) -> None:
     child = story.attach()
-    child.expect("starts its command again, from the beginning")
+    child.expect("runs its command again from the beginning")
     child.expect(r"\[y/n\]")
     child.sendline("n")
     child.expect(pexpect.EOF)
     assert child.wait() == 1
     assert not story.is_alive
     child = story.attach("--start")
-    child.expect("brings you back")
+    child.expect("to detach: C-b d")
     child.expect_exact(STATUS_LINE)
     assert story.key_table == "swarm"
     child.send(BACK)
@@ -241,7 +241,7 @@ def test_mngrs_own_connect_command_is_honoured(story: Story) -> None:
 def test_an_agent_that_was_destroyed_is_told_of(story: Story) -> None:
     write_sweep(story.mngr.repository, story.mngr.settings, {"tests/test_b.py::test_gone": "swarm-x-gone"})
     child = story.attach(test="test_gone")
-    child.expect("mngr knows no agent swarm-x-gone any more")
+    child.expect("swarm-x-gone")
     child.expect(pexpect.EOF)
     assert child.wait() == 1
 

@@ -71,7 +71,7 @@ def test_a_person_attaches_to_an_agent_on_a_host_which_freezes_meanwhile(
         encoding="utf-8",
         timeout=PATIENCE,
     )
-    person.expect("C-b d brings you back")
+    person.expect("to detach: C-b d")
     person.expect_exact("[mngr-swar")
     machine.run("tmux set-option -g assume-paste-time 0")
     person.send("\x11\x14still here\r")

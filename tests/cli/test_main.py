@@ -60,7 +60,7 @@ async def test_the_first_frame_of_a_room_waits_for_nothing_that_is_of_use_later(
         "import sys, swarm_tui.room.entry, swarm_tui.room.grid.screen\n"
         "print([name for name in sys.argv[1:] if name in sys.modules])"
     )
-    late = ["git", "tarfile", *(f"swarm_tui.{name}" for name in ("adapters.git", "adapters.mngr", "triage", "engine"))]
+    late = ["git", "tarfile", *(f"swarm_tui.{name}" for name in ("adapters.git", "adapters.mngr", "review", "sweep"))]
     finished = await run_process([sys.executable, "-c", script, *late])
     assert finished.text == "[]\n", finished.error_text
 

@@ -262,10 +262,10 @@ def without_any_python(tools: Tools, program: Path) -> str:
     done = subprocess.run(
         [program, "doctor", "--fix"], env=environment, cwd=home, capture_output=True, text=True, timeout=_TIMEOUT
     )
-    sentence = done.stderr.strip().splitlines()[-1:]
-    if done.returncode != 2 or "none was found; uv could not fetch one: " not in "".join(sentence):
+    problem = next((line for line in done.stderr.splitlines() if line.startswith("swarm-tui: ")), "")
+    if done.returncode != 2 or "none was found; uv could not fetch one: " not in problem:
         raise InstallFailed(f"`doctor --fix` without a Python exits with {done.returncode}:\n{done.stderr[-2000:]}")
-    return f"where none can be fetched: well ({''.join(sentence)[:80]} ...)"
+    return f"where none can be fetched: well ({problem[:80]} ...)"
 
 
 def main() -> int:

@@ -1,0 +1,31 @@
+"""Waits end at their time limit and name the condition."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until
+
+HANG = """
+from tests.waiting import time_limit, until
+
+with time_limit(0.5):
+    until(lambda: False, "an event that never comes")
+"""
+
+
+def test_wait_past_its_limit_names_the_condition() -> None:
+    with pytest.raises(AssertionError, match=r"the end of the sweep\n.*two agents running"):
+        until(lambda: False, "the end of the sweep", 0.05, describe=lambda: "two agents running")
+
+
+def test_hanging_code_fails_with_its_stacks() -> None:
+    command = [sys.executable, "-c", HANG]
+    finished = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    assert finished.returncode == 1
+    assert "not finished after 0.5 s" in finished.stderr
+    assert "Current thread" in finished.stderr
