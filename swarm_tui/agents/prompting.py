@@ -39,6 +39,13 @@ def render_revision(task: Task, revision: Revision, fix: str) -> str:
     return _render(REVISE_TEMPLATE, {"task": task, "test": task.test, "command": shlex.join(task.pytest), **values})
 
 
+def note_section(note: str) -> str:
+    """Return the section of a prompt with the user's note about an earlier agent's work; "" without a note."""
+    quoted = note.replace("\n", "\n> ")
+    head = "An earlier agent worked on this, and the user has read its report. You start from the base commit again."
+    return f"\n## Note from the user\n\n{head}\n\n> {quoted}\n" if note else ""
+
+
 def render_tutorial_prompt(template: Path, task: Task, values: Mapping[str, object]) -> str:
     return _render(template, {"task": task, "check": shlex.join(task.pytest), **values})
 

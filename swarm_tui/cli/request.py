@@ -23,6 +23,7 @@ EXAMPLES = """\
   swarm-tui request release --pattern                release the tests held by --hold-similar
   swarm-tui request release --pattern 'db locked'    release those held for a cause that contains this text
   swarm-tui request retry tests/test_a.py::test_b    launch a new agent for this test
+  swarm-tui request retry test-login --text 'Keep the old format.'   add a note to the new prompt
   swarm-tui request stop test-login test-logout
   swarm-tui request message test-login --text 'Use the second fixture.'
 Exit codes: 0 done, 1 the engine refused or failed, 2 usage error."""
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what", nargs="*", default=[], metavar="TEST", help="the tests, the number of slots, or the dollars"
     )
     parser.add_argument("--sweep", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
-    parser.add_argument("--text", help="the message")
+    parser.add_argument("--text", help="the message, or the note for the agents of `retry`")
     parser.add_argument(
         "--pattern",
         nargs="?",

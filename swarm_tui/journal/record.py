@@ -111,6 +111,8 @@ class TestRecord(NamedTuple):
     """Why the agent is stuck; empty if it is not."""
     revision: Revision | None = None
     """The fix that the user sent back for this agent to revise."""
+    note: str = ""
+    """The user's note for this agent, given with a retry."""
     is_nudged: bool = False
     """Whether a message told the agent that it is stuck."""
     models: tuple[ModelTokens, ...] = ()

@@ -256,6 +256,7 @@ class SweepState:
             traits=old.traits,
             # An interrupted revision still has to be completed.
             revision=event.revision or (None if old.harvest.end else old.revision),
+            note=event.note or ("" if old.harvest.end else old.note),
         )
         self._put(old, fresh)
 

@@ -66,6 +66,8 @@ class Queued(TestEvent, frozen=True):
     """Properties that tests can have in common: `fixture db`, `marker slow`, `parameter size=3`."""
     revision: Revision | None = None
     """The fix that was sent back, if the agent continues earlier work."""
+    note: str = ""
+    """The user's note for the new agent of a test that is retried."""
 
 
 class Launching(TestEvent, frozen=True):

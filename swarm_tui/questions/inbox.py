@@ -483,7 +483,7 @@ def _cause(record: TestRecord, kind: ItemKind, title: str, detail: str, *, liken
         shown,
         likeness=(likeness or cause_of_text(title)).casefold(),
         text=f"{shown}\n{more}" if more and more != shown else shown,
-        problem="cannot be answered with text; press x for actions",
+        problem="cannot be answered directly; press x for actions, such as retry with a note",
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Unpack
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.journal.requests import RequestKind
+from swarm_tui.journal.requests import RequestDetails, RequestKind
 from swarm_tui.model.budget import is_possible_budget, limit_text, parse_dollars
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
@@ -28,6 +28,8 @@ class TestRequest(NamedTuple):
     detail: str
     is_possible: Callable[[TestRecord], bool]
     none_fits: str
+    has_note: bool = False
+    """Whether the user writes a note for the new agents."""
 
 
 TEST_REQUESTS: Final = (
@@ -38,6 +40,10 @@ TEST_REQUESTS: Final = (
     TestRequest(
         RequestKind.RETRY, "r", "retry", "launches new agents from the base commit",
         lambda record: record.is_finished, "none of them has finished",
+    ),
+    TestRequest(
+        RequestKind.RETRY, "n", "retry with a note", "adds your decision or advice to the prompt of the new agents",
+        lambda record: record.is_finished, "none of them has finished", has_note=True,
     ),
     TestRequest(
         RequestKind.HOLD, "h", "hold", "does not launch them until released",
@@ -72,7 +78,7 @@ class EngineRequests:
             number = sum(request.is_possible(record) for record in records)
             entries.append(
                 Choosable(
-                    value=request.kind.value,
+                    value=request.text,
                     text=f"{request.text} {number:,}" if number else request.text,
                     detail=request.detail,
                     key=request.key,
@@ -83,7 +89,7 @@ class EngineRequests:
 
         def confirm(values: tuple[str, ...] | None) -> None:
             for request in TEST_REQUESTS:
-                if values == (request.kind.value,):
+                if values == (request.text,):
                     self._confirm(request, [record.test for record in records if request.is_possible(record)])
 
         self._screen.room.push_screen(PickScreen(title, entries), confirm)
@@ -104,38 +110,53 @@ class EngineRequests:
             self._confirm(request, tests)
 
     def _confirm(self, request: TestRequest, tests: list[str]) -> None:
+        if request.has_note:
+            self._write_note(request, tests)
+            return
+
         def send(is_yes: bool | None) -> None:
             if is_yes:
-                self.send(request.kind, tests)
+                self.send(request.kind, tests=tests)
             else:
                 self._screen.show_message("nothing was done")
 
         question = f"{request.text.capitalize()} {counted(len(tests), self._screen.store.noun)}?"
         self._screen.room.push_screen(ConfirmScreen(question, tests), send)
 
-    def send(
-        self,
-        kind: RequestKind,
-        tests: Sequence[str] = (),
-        *,
-        slots: int | None = None,
-        dollars: float | None = None,
-    ) -> None:
+    def _write_note(self, request: TestRequest, tests: list[str]) -> None:
+        """Open a text box for the note. The request is sent when the user sends the text."""
+        from swarm_tui.room.message import MessageScreen
+
+        async def deliver(note: str) -> str:
+            return self._request(request.kind, tests=tests, text=note)
+
+        def tell(is_accepted: bool | None) -> None:
+            if not is_accepted:
+                self._screen.show_message("nothing was retried")
+
+        records, room = self._screen.store.records_of(tests), self._screen.room
+        title = f"Retry {counted(len(tests), self._screen.store.noun)} with a note"
+        room.push_screen(MessageScreen(records, room.drafts, deliver, title=title), tell)
+
+    def send(self, kind: RequestKind, **details: Unpack[RequestDetails]) -> None:
         """Send a request. The screen shows it as pending until the engine has answered."""
-        store = self._screen.store
-        reason = store.why_no_requests()
-        if reason:
-            self._screen.show_message(reason, "warning")
-            return
+        if problem := self._request(kind, **details):
+            self._screen.show_message(problem, "warning")
+
+    def _request(self, kind: RequestKind, **details: Unpack[RequestDetails]) -> str:
+        """Send a request. Return why that failed, or ""."""
+        store, tests = self._screen.store, tuple(details.get("tests", ()))
+        if reason := store.why_no_requests():
+            return reason
         try:
-            store.send_request(kind, tests=tests, slots=slots, dollars=dollars)
+            store.send_request(kind, **details)
         except SwarmError as error:
             store.note("error", f"cannot request {kind.value}: {error}")
-            self._screen.show_message(str(error), "error")
-            return
+            return str(error)
         if tests:
             self._screen.show_message(f"{kind.value} requested for {counted(len(tests), store.noun)}")
         self._screen.apply_change(SweepChanged(tests=frozenset(tests)))
+        return ""
 
 
 class BudgetCommands:

@@ -78,6 +78,7 @@ class MessageScreen(ModalScreen[bool]):
         drafts: Drafts,
         deliver: Deliver,
         *,
+        title: str = "",
         ask: Question | None = None,
         left_out: int = 0,
         text: str = "",
@@ -88,10 +89,15 @@ class MessageScreen(ModalScreen[bool]):
         self.left_out = left_out
         self.is_confirming = False
         self.is_sending = False
+        self.is_accepted = False
+        """Whether the text was accepted. The box is then still open if the user has typed since."""
         self.problem = ""
         """Why the text was not accepted."""
         self.about = TextLines()
         self._ask = ask
+        self._title = title or (
+            f"Message to {counted(len(self.receivers), 'agent')}" if ask is None else "Answer to 1 agent"
+        )
         self._deliver = deliver
         self._drafts = drafts
         self._draft_key = " ".join(record.test for record in receivers)
@@ -143,8 +149,9 @@ class MessageScreen(ModalScreen[bool]):
         if self.is_confirming:
             self._write_on()
             return
-        self._drafts[self._draft_key] = self.input.text
-        self.dismiss(False)
+        if not self.is_accepted:
+            self._drafts[self._draft_key] = self.input.text
+        self.dismiss(self.is_accepted)
 
     def _write_on(self) -> None:
         if self.is_confirming or self.problem:
@@ -157,7 +164,9 @@ class MessageScreen(ModalScreen[bool]):
         """Send the text to one agent. For several agents, ask first."""
         if self.is_sending:
             return
-        if not self.input.text.strip():
+        if self.is_accepted:
+            self.dismiss(True)
+        elif not self.input.text.strip():
             self._refuse("the text is empty")
         elif len(self.receivers) > 1 and not (is_confirmed and self.is_confirming):
             self.is_confirming, self.problem = True, ""
@@ -169,6 +178,7 @@ class MessageScreen(ModalScreen[bool]):
             self.app.run_worker(self._send(fit_to_terminal(self.input.text)), group="message")
 
     async def _send(self, text: str) -> None:
+        typed = self.input.text
         problem = await self._deliver(text)
         self.is_sending = False
         if not problem:
@@ -177,8 +187,12 @@ class MessageScreen(ModalScreen[bool]):
             return
         if problem:
             self._refuse(problem)
-        else:
+        elif self.input.text == typed:
             self.dismiss(True)
+        else:
+            # The user is still typing, and the next keys must not become commands of the room.
+            self.is_accepted = True
+            self._draw()
 
     def _refuse(self, problem: str) -> None:
         self.problem = plain(problem, 500)
@@ -197,8 +211,7 @@ class MessageScreen(ModalScreen[bool]):
         left = height - foot - text
         self.about.styles.height = max(0, min(len(lines) + 2, left))
         self.about.display = left >= 3
-        title = f"Message to {counted(len(self.receivers), 'agent')}" if self._ask is None else "Answer to 1 agent"
-        self.about.title(title, "PgDn for more" if len(lines) + 2 > left else "")
+        self.about.title(self._title, "PgDn for more" if len(lines) + 2 > left else "")
         self.about.show(lines)
         self.input.styles.height = text
         self.foot.styles.height = foot
@@ -232,6 +245,9 @@ class MessageScreen(ModalScreen[bool]):
     def _foot(self, width: int) -> list[Line]:
         if self.is_sending:
             return [[Span("sending …", "pending"), Span("   Esc", "key"), Span(" closes; sending continues", "dim")]]
+        if self.is_accepted:
+            words = " closes; the text was accepted without what you typed since"
+            return [[Span("accepted", "good"), Span("   Esc", "key"), Span(words, "dim")]]
         if self.is_confirming:
             text = fit_to_terminal(self.input.text)
             size = f"{counted(text.count(chr(10)) + 1, 'line')}, {counted(len(text), 'character')}"

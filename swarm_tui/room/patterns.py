@@ -182,7 +182,7 @@ class PatternsScreen(ListDetailScreen[Pattern]):
         return self.why_no_entry() or ("" if self.held_tests() else "no test is held for this pattern")
 
     def release_held(self) -> None:
-        self.requests.send(RequestKind.RELEASE, self.held_tests())
+        self.requests.send(RequestKind.RELEASE, tests=self.held_tests())
 
     def mark_tests(self) -> None:
         """Mark the tests of this pattern in the grid. If all are marked, unmark them."""

@@ -20,7 +20,7 @@ from swarm_tui.adapters.pytest import NAMED_IN_VARIABLE, SetUpFailed
 from swarm_tui.agents.contract import OUTPUT_FOLDER, PROMPT_FILE, TASK_VARIABLE, USED_VARIABLE, Task
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.agents.packaged import PackageDir, write_command
-from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt, render_revision
+from swarm_tui.agents.prompting import MAPPER_TEMPLATE, note_section, render_prompt, render_revision
 from swarm_tui.agents.types import AgentStart, agent_type_of_sweep
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
 from swarm_tui.files import replacing
@@ -263,7 +263,7 @@ def create_request(
     python = make_agent_python(spec, context.folder, folder, address.host)
     task, asked = _asked_of(context, record, around, python.path)
     task.write(folder / TASK_FILE)
-    write_prompt(folder, asked)
+    write_prompt(folder, asked + note_section(record.note))
     kind = agent_type_of_sweep(spec)
     prompt_words = around.prompt_words() if kind.message("") is not None else ()
     request = CreateRequest(

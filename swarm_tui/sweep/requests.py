@@ -134,7 +134,9 @@ class RequestHandler:
 
     def _retry(self, request: Request, by: str) -> None:
         for test in self._known(request.tests):
-            self._runner.request_stop(test, f"asked for again by {by}", is_retried=True)
+            self._runner.request_retry(
+                test, f"retried by {by}", plain_lines(request.text or "").strip()[:COMMENT_LIMIT]
+            )
         self._answer(request, problem=self._problem_of_unknown(request.tests))
 
     def _revise(self, request: Request, by: str) -> None:

@@ -182,6 +182,7 @@ class SweepRunner:
         self._to_stop: dict[str, tuple[str, bool]] = {}
         """Tests to be stopped: why, and whether they are queued again."""
         self._revisions: dict[str, Revision] = {}
+        self._notes: dict[str, str] = {}
         """What was sent back, of tests that are about to be queued again."""
         self._is_stale = False
         self._is_overfull = False
@@ -583,6 +584,11 @@ class SweepRunner:
         """Stop one test as soon as nothing else is being done with it, and queue it again when that is wanted."""
         self._to_stop[test] = (reason, is_retried)
 
+    def request_retry(self, test: str, reason: str, note: str) -> None:
+        """Queue a test again; `note` becomes part of the new agent's prompt."""
+        self._notes[test] = note
+        self.request_stop(test, reason, is_retried=True)
+
     def request_revision(self, test: str, reason: str, revision: Revision) -> None:
         """Queue a finished test again, for an agent that goes on with the work of the one before."""
         self._revisions[test] = revision
@@ -660,7 +666,8 @@ class SweepRunner:
         if test == INTEGRATOR_KEY:
             self.is_integration_due = True
             return
-        self.context.record(Queued(test=test, reason=reason, revision=self._revisions.pop(test, None)))
+        revision, note = self._revisions.pop(test, None), self._notes.pop(test, "")
+        self.context.record(Queued(test=test, reason=reason, revision=revision, note=note))
         self._failures.pop(test, None)
         self.queue[test] = None
 

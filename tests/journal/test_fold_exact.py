@@ -86,6 +86,7 @@ FULL = TestRecord(
     is_nudged=True,
     models=(ModelTokens("opus", 1, 2, 3, 4),),
     revision=Revision(fix="fix", comment="Not so.", tip="tip"),
+    note="Keep 1.0.",
 )
 
 
@@ -294,6 +295,16 @@ def test_revision_is_kept_after_interruption_not_retry() -> None:
     assert folded(FULL, happened.Queued(at=9, test=TEST, revision=sent)).records[TEST].revision == sent
     interrupted = FULL._replace(harvest=NOT_PULLED)
     assert folded(interrupted, happened.Queued(at=9, test=TEST)).records[TEST].revision == FULL.revision
+
+
+def test_note_is_kept_after_interruption_not_retry() -> None:
+    noted = folded(FULL, happened.Queued(at=9, test=TEST, note="Keep 1.0."))
+    assert noted.records[TEST].note == "Keep 1.0."
+    noted.apply_all([happened.Queued(at=10, test=TEST)])
+    assert noted.records[TEST].note == "Keep 1.0."
+    noted.apply_all([happened.Harvested(at=11, test=TEST, result=Result.CLEAN, harvest=FULL.harvest)])
+    noted.apply_all([happened.Queued(at=12, test=TEST)])
+    assert noted.records[TEST].note == ""
 
 
 def test_adopted_agent_without_start_starts_at_adoption() -> None:

@@ -12,6 +12,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model import events as happened
 from swarm_tui.model.questions import Question, QuestionKind, QuestionPart
+from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.message import MessageScreen
@@ -212,3 +213,48 @@ async def test_palette_runs_request_with_typed_name(folder: SweepFolder) -> None
         assert request.kind is RequestKind.HOLD
         await press(pilot, "colon", *"retry", "enter")
         await shows(pilot, "retry: none of them has finished")
+
+
+async def test_accepted_box_stays_open_while_user_types(folder: SweepFolder) -> None:
+    ask(folder, "choice")
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "m", "2", "enter")
+        await shows(pilot, "sending …")
+        await press(pilot, *"xs")
+        answer_request(app, folder, is_done=True)
+        await shows(pilot, "accepted", "Esc closes; the text was accepted without what you typed since")
+        await press(pilot, *"y6q")
+        assert isinstance(app.screen, MessageScreen)
+        await press(pilot, "escape")
+        await eventually(lambda: not isinstance(app.screen, MessageScreen), "the box to close")
+        assert "nothing was answered" not in text_on_screen(app)
+        assert not app.drafts
+        assert len(RequestFollower(folder).read()[0]) == 1
+
+
+async def test_answer_all_shows_long_plan_completely(folder: SweepFolder) -> None:
+    ask(folder, "plan")
+    async with room_on(folder, LOW) as (_, pilot):
+        await press(pilot, "A")
+        await shows(pilot, "Answer all", "1. change part 1", "y yes · n no · J K scroll · Esc closes")
+        await press(pilot, *["J"] * 30)
+        await shows(pilot, "60. change part 60", "y yes · n no")
+        await press(pilot, "n")
+        await shows(pilot, "answering one agent first")
+        (request,) = RequestFollower(folder).read()[0]
+        assert request.text == "no"
+
+
+async def test_decision_is_given_by_retry_with_note(folder: SweepFolder) -> None:
+    test = "tests/test_a.py::test_one"
+    with JournalWriter(folder.events, last_seq=1) as journal:
+        journal.append(happened.Queued(test=test, agent="agent-one", branch="b", file="t.py"))
+        journal.append(happened.Harvested(test=test, result=Result.BLOCKED, reason="Which rate is right?"))
+    async with room_on(folder, WIDE) as (_, pilot):
+        await shows(pilot, "Which rate is right?", "actions, such as retry with a note")
+        await press(pilot, "x", "n")
+        await shows(pilot, "Retry 1 test with a note")
+        await press(pilot, *"19 percent", "enter")
+        await shows(pilot, "retry requested for 1 test")
+        (request,) = RequestFollower(folder).read()[0]
+        assert (request.kind, request.tests, request.text) == (RequestKind.RETRY, (test,), "19 percent")

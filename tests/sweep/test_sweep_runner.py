@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateRequest
+from swarm_tui.agents.contract import PROMPT_FILE
 from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
@@ -170,7 +171,7 @@ class SlowToStop(QuickMngr):
         before = [self.agents[name].agent_id for name in names]
         if len(self.created) == 1:
             test = next(self.context.state.tests()).test
-            asked = append_request(self.context.folder, RequestKind.RETRY, tests=[test])
+            asked = append_request(self.context.folder, RequestKind.RETRY, tests=[test], text="Keep 1.0.\nDrop 0.9.")
             while asked.id not in self.context.state.answers:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             for _ in range(200):
@@ -187,7 +188,10 @@ async def test_a_stop_that_is_under_way_never_meets_the_agent_of_a_retry(tmp_pat
     await run(context)
     assert mngr.met == []
     assert len(mngr.created) == 2
-    assert next(context.state.tests()).result is Result.CLEAN
+    record = next(context.state.tests())
+    assert record.result is Result.CLEAN
+    prompt = (context.agent_folder(record.agent) / PROMPT_FILE).read_text()
+    assert prompt.endswith("> Keep 1.0.\n> Drop 0.9.\n")
 
 
 async def test_an_agent_that_cannot_be_stopped_is_said_and_nobody_says_it_was(tmp_path: Path) -> None:

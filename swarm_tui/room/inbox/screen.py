@@ -19,7 +19,7 @@ from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.questions.inbox import Item, ItemGroup, ItemKind, inbox_as_markdown
 from swarm_tui.room.actions import Action
 from swarm_tui.room.dialog import Dialog, key_of
-from swarm_tui.room.draw.spans import Line, Span, cut_line, wrap_text
+from swarm_tui.room.draw.spans import Line, Span, cut_line, width_of, wrap_text
 from swarm_tui.room.followed_files import TranscriptEnd
 from swarm_tui.room.grid.draw_layout import fits_words
 from swarm_tui.room.inbox.draw import (
@@ -40,8 +40,7 @@ from swarm_tui.room.widgets.border import PanelBorder
 from swarm_tui.room.widgets.lines import Lines, TextLines
 
 POLL: Final = 0.1
-TEXT_LINES: Final = 8
-DIFFERENT: Final = 6
+SCROLL: Final = {"J": 3, "K": -3, "down": 1, "up": -1, "pagedown": 10, "pageup": -10}
 
 
 class GroupAnswerScreen(Dialog[str]):
@@ -65,9 +64,19 @@ class GroupAnswerScreen(Dialog[str]):
         width = min(self.WIDTH, self.app.size.width) - 4
         lines = self._problem or self._question(width)
         self.resize_panel(width + 4, len(lines))
-        self.panel.title("Answer all", "Esc closes")
+        self.panel.title("Answer all", self._keys(len(lines)))
         self.panel.show(lines)
-        self.panel.scroll_rows(0)
+
+    def _keys(self, lines: int) -> str:
+        """Return the keys. They are in the border, so that a long question does not hide them."""
+        if self._problem:
+            return "Enter closes"
+        options = self._group.answerable[0].options
+        answers = (
+            [] if self._request else ["y yes · n no"] if options == (YES, NO) else [f"1-{min(9, len(options))} choose"]
+        )
+        scroll = ["J K scroll"] if lines > self.app.size.height - 4 else []
+        return " · ".join([*answers, *scroll, "Esc closes"])
 
     def _question(self, width: int) -> list[Line]:
         group = self._group
@@ -75,24 +84,26 @@ class GroupAnswerScreen(Dialog[str]):
         head = counted(number, "agent")
         head += f" of {len(group.items):,}; the others need their terminals" if number < len(group.items) else ""
         lines: list[Line] = [
-            cut_line([Span(head, "strong"), Span(f"  {group.kind.value}: ", "waiting"), Span(group.title)], width),
+            [Span(head, "strong"), Span(f"  {group.kind.value}: ", "waiting"), Span(group.title)],
         ]
         if item.ask is not None and item.ask.questions:
             lines += draw_ask(item.ask, width, are_keys=not self._request)
-        elif plain(item.text, 300) != group.title:
-            lines += [[Span(line)] for line in wrap_text(plain_lines(item.text), width, TEXT_LINES)]
+        elif item.text != group.title or width_of(lines[0]) > width:
+            lines += [[Span(line)] for line in wrap_text(plain_lines(item.text), width)]
+        lines[0] = cut_line(lines[0], width)
         if len(group.different) > 1:
-            lines += [(), *draw_different(group, width, DIFFERENT)]
+            lines += [(), *draw_different(group, width, len(group.different))]
         if self._request:
-            return [*lines, (), [Span("answering one agent first, then the others …", "pending")]]
-        keys = [("y", "yes"), ("n", "no")] if item.options == (YES, NO) else []
-        return [*lines, (), [part for key, word in keys for part in (Span(key, "key"), Span(f" {word}   "))]]
+            return [[Span("answering one agent first, then the others …", "pending")], (), *lines]
+        return lines
 
     def on_key(self, event: events.Key) -> None:
         event.stop()
         key = key_of(event)
         if key in ("escape", "q") or (self._problem and key == "enter"):
             self.dismiss("")
+        elif key in SCROLL:
+            self.panel.scroll_rows(self.panel.first_visible + SCROLL[key])
         elif not self._request and not self._problem:
             self._answer(self._text_for(key))
 
@@ -114,6 +125,7 @@ class GroupAnswerScreen(Dialog[str]):
             self._fail(str(error))
             return
         self.draw()
+        self.panel.scroll_rows(0)
 
     def _follow(self) -> None:
         """Close the dialog when the engine has answered. If it fails, show why."""
@@ -133,6 +145,7 @@ class GroupAnswerScreen(Dialog[str]):
         self._problem = [[Span(line, "error")] for line in wrap_text(plain(text, 900), width, 8)]
         self._problem += [[Span("details of each agent: 6", "dim")], [Span("Enter", "key"), Span(" closes", "dim")]]
         self.draw()
+        self.panel.scroll_rows(0)
 
 
 WHEN_EMPTY: Final = "Nothing needs you. Questions, stuck agents, failures and fixes to review are listed here."
