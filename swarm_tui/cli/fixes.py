@@ -329,7 +329,7 @@ def _print_plan(
 ) -> None:
     from swarm_tui.review.ranking import read_measured_effects
     from swarm_tui.review.shapes import conflict_summary, review_as_json, review_as_list
-    from swarm_tui.review.stack import closing_line
+    from swarm_tui.review.verdicts import closing_line
 
     branch, parts = review.branch, review.known_parts
     effects = read_measured_effects(review.outcome, branch.not_measured)

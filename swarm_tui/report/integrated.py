@@ -23,7 +23,7 @@ from swarm_tui.review.changes import Fix, Preview
 from swarm_tui.review.open import read_integrator_outcome, review_sweep
 from swarm_tui.review.ranking import MeasuredEffect, read_measured_effects
 from swarm_tui.review.review import Review
-from swarm_tui.review.stack import is_taken
+from swarm_tui.review.test_changes import is_taken
 from swarm_tui.review.verdicts import Verdict
 from swarm_tui.strength.review import teeth_of_sweep
 

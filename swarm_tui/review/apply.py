@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.adapters.git import Identity, Repository, branch_ref
@@ -25,16 +25,13 @@ from swarm_tui.review.build import (
     leaving_subject,
     message_without,
     message_without_hunks,
-    rebuilt_trees,
     subject_without,
 )
 from swarm_tui.review.changes import Fix, Preview
+from swarm_tui.review.picking import CommitBuilder
 from swarm_tui.review.review import Review
 from swarm_tui.review.shapes import conflict_summary
 from swarm_tui.review.verdicts import APPLIED_FILE, VerdictLine
-
-Tell = Callable[[int], object]
-"""Called after each commit with the number of commits so far."""
 
 _SHORT: Final = 12
 
@@ -99,20 +96,22 @@ def plan_apply(
             "open the review again; verdicts on unchanged fixes are kept",
         )
     replaces = _commit_to_replace(review, branch)
-    rest = review.previewer.rest_of(preview)
+    rest = _rest_of(review, preview)
     if is_drop and rest.changes_something:
-        new_commits = tuple(commit for commit, _ in _check_drop(review, rest))
         shorter = subject_without(review.load_parts(), rest.left_out) if rest.left_out else ""
         subjects = tuple(
-            shorter if _loses_parts(review, rest, commit) else plain(commit.subject) for commit in new_commits
+            shorter if _loses_parts(review, rest, commit) else plain(commit.subject)
+            for commit, _ in _without_dropped(review, rest)[1]
         )
     else:
         _check_reverts(review, rest)
         subjects = tuple(
-            _revert_subject(commit, _part_reverted(review, rest, commit)) for commit in _changing_reverts(review, rest)
+            _revert_subject(commit, _part_reverted(review, rest, commit))
+            for commit in review.stack.reverts(rest.chosen)
+            if commit.id not in rest.unchanging
         )
         subjects += (leaving_subject(review, rest),) if rest.left_out else ()
-    subjects += tuple(plain(step.fix.commit.subject) for step in review.previewer.taken_steps(preview))
+    subjects += tuple(plain(step.commit.subject) for step in review.stack.on_top(preview.chosen))
     return ApplyPlan(
         branch=branch,
         replaces=replaces,
@@ -124,17 +123,20 @@ def plan_apply(
     )
 
 
-def apply_plan(review: Review, proposal: ApplyPlan, *, sweep: str = "", tell: Tell = _ignore_count) -> AppliedPlan:
+def apply_plan(
+    review: Review, proposal: ApplyPlan, *, sweep: str = "", on_commit: Callable[[int], object] = lambda count: None
+) -> AppliedPlan:
     """Create the commits and set the branch. Raise RefMoved if the branch differs from the proposal."""
     if review.is_rewritten():
         raise SwarmError(f"{plain(review.tip_name)} was rewritten during this review", "open the review again")
     with review.space.retained():
+        builder = CommitBuilder(review.space, review.branch.tip, is_signed=proposal.is_signed, on_commit=on_commit)
         if proposal.is_drop:
-            commit, count = build_clean_branch(review, proposal.preview, is_signed=proposal.is_signed, tell=tell)
+            build_clean_branch(review, proposal.preview, builder)
         else:
-            rest = replace(proposal, preview=review.previewer.rest_of(proposal.preview))
-            commit, count = _build_reverts(review, rest, sweep, tell)
-            commit, count = _take_in(review, proposal.preview, commit, count, proposal.is_signed, tell)
+            _add_reverts(review, _rest_of(review, proposal.preview), builder, sweep)
+            _add_included(review, proposal.preview, builder)
+        commit = builder.tip
         review.space.copy_to_repository(commit, known=[review.branch.tip])
     entry = {"at": time.time(), "by": review.by, "branch": proposal.branch, "commit": commit}
     # The branch may have been checked out while its commits were created.
@@ -143,7 +145,7 @@ def apply_plan(review: Review, proposal: ApplyPlan, *, sweep: str = "", tell: Te
     name = branch_ref(proposal.branch)
     review.repository.update_ref(name, commit, old=proposal.replaces, reason=reason, is_logged=True)
     append_line(review.store.folder.root / APPLIED_FILE, json.dumps(entry))
-    return AppliedPlan(proposal.branch, commit, count)
+    return AppliedPlan(proposal.branch, commit, builder.count)
 
 
 def _commit_to_replace(review: Review, branch: str) -> str | None:
@@ -189,44 +191,38 @@ def _reflog_prefix(review: Review) -> str:
 # Revert commits
 
 
-def _changing_reverts(review: Review, preview: Preview) -> list[Commit]:
-    return [commit for commit in review.previewer.reverts(preview.chosen) if commit.id not in preview.unchanging]
+def _rest_of(review: Review, preview: Preview) -> Preview:
+    """Return the preview of a plan without the left-out fixes that it includes."""
+    return review.stack.preview(review.stack.rest_of(preview.chosen)) if preview.taken else preview
 
 
-def _build_reverts(review: Review, proposal: ApplyPlan, sweep: str, tell: Tell) -> tuple[str, int]:
-    parent, count = review.branch.tip, 0
-    for commit, step in review.previewer.steps(proposal.preview.chosen):
+def _add_reverts(review: Review, preview: Preview, builder: CommitBuilder, sweep: str) -> None:
+    """Add a commit for each revert, and one for the left-out test changes."""
+    for step in review.stack.without(preview.chosen):
         if step.tree == step.ours:
             continue
-        fix = review.branch.find(commit.id)
-        line = review.verdict_line(fix) if fix else None
+        fix = review.branch.find(step.commit.id)
         message = revert_message(
-            commit,
+            step.commit,
             fix,
-            line,
+            review.verdict_line(fix) if fix else None,
             by=review.by,
             sweep=sweep,
             total=len(review.fixes),
             is_resolved=step.is_resolved,
-            part=_part_reverted(review, proposal.preview, commit),
-            hunks=hunk_lines(review, hunks_left_out(review, proposal.preview, commit)[0]),
+            part=_part_reverted(review, preview, step.commit),
+            hunks=hunk_lines(review, hunks_left_out(review, preview, step.commit)[0]),
         )
-        parent = review.space.commit(step.tree, [parent], message, is_signed=proposal.is_signed)
-        count += 1
-        tell(count)
-    if proposal.preview.left_out:
-        assert proposal.preview.tree is not None, "the plan builds"
-        message = leaving_message(review, proposal.preview)
-        parent = review.space.commit(proposal.preview.tree, [parent], message, is_signed=proposal.is_signed)
-        count += 1
-        tell(count)
-    return parent, count
+        builder.add(step.tree, message)
+    if preview.left_out:
+        assert preview.tree is not None, "the plan builds"
+        builder.add(preview.tree, leaving_message(review, preview))
 
 
 def _check_reverts(review: Review, preview: Preview) -> None:
     """Raise UsageError for reverts that only apply if the left-out test changes were never on the branch."""
-    steps = review.previewer.steps(preview.chosen) if preview.left_out else []
-    blocked = next((commit for commit, step in steps if step.is_conflict), None)
+    steps = review.stack.without(preview.chosen) if preview.left_out else []
+    blocked = next((step.commit for step in steps if step.is_conflict), None)
     if blocked is not None:
         raise SwarmError(
             f"{plain(blocked.subject, 60)!r} cannot be reverted on top of the branch", "apply it as a clean branch"
@@ -254,7 +250,7 @@ def revert_message(
     is_resolved: bool,
     part: str = "",
     hunks: str = "",
-) -> bytes:
+) -> str:
     """Return the message of a revert: the fix or its hunks, the reason, and the reviewer."""
     rank = f"Fix {fix.rank} of {total}" if fix else "A commit"
     where = f" of sweep {plain(sweep, 100)}" if sweep else ""
@@ -270,110 +266,67 @@ def revert_message(
         paragraphs.append(f"Why: {plain_lines(line.why).strip()[:2_000]}")
     if is_resolved:
         paragraphs.append("A conflict with a later commit was resolved by hand.")
-    return ("\n\n".join(paragraphs) + "\n").encode("utf-8", "replace")
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def _take_in(review: Review, preview: Preview, parent: str, count: int, is_signed: bool, tell: Tell) -> tuple[str, int]:
-    """Cherry-pick left-out fixes, with trailers as on the integrated branch. Return the last commit and the total.
+def _add_included(review: Review, preview: Preview, builder: CommitBuilder) -> None:
+    """Add a commit for each included left-out fix, with trailers as on the integrated branch.
 
     The messages do not mention the agents' own commits, because `swarm-tui clean` removes the refs to them.
     """
     sweep = next(filter(None, (trailer_of(commit.message, "Sweep") for commit in review.branch.commits)), "")
-    for step in review.previewer.taken_steps(preview):
-        commit = step.fix.commit
-        hunks = review.known_hunks(step.fix)
-        without = "".join(f"Without {hunk.title}.\n" for hunk in hunks if hunk.id in preview.hunks)
-        message = with_paragraph(fix_message(commit.message, step.fix.agents, step.fix.tests, sweep), without)
-        parent = review.space.commit(
-            step.tree,
-            [parent],
-            message.encode("utf-8", "replace"),
-            author=Identity(commit.author_name, commit.author_email),
-            authored=f"@{commit.authored}",
-            is_signed=is_signed,
-        )
-        count += 1
-        tell(count)
-    return parent, count
+    fixes = {fix.id: fix for fix in review.left_out}
+    for step in review.stack.on_top(preview.chosen):
+        fix = fixes[step.commit.id]
+        without = "".join(f"Without {hunk.title}.\n" for hunk in review.known_hunks(fix) if hunk.id in preview.hunks)
+        message = fix_message(step.commit.message, fix.agents, fix.tests, sweep)
+        builder.add(step.tree, with_paragraph(message, without), like=step.commit)
 
 
 # Clean branches
-
-
-def _after_first_dropped(review: Review, preview: Preview) -> tuple[Commit, ...]:
-    commits = review.branch.commits
-    first = next(
-        place
-        for place, commit in enumerate(commits)
-        if review.previewer.hunks.kept_part(commit, preview.chosen) is not commit
-        or _loses_parts(review, preview, commit)
-    )
-    return commits[first:]
 
 
 def _loses_parts(review: Review, preview: Preview, commit: Commit) -> bool:
     return bool(preview.left_out) and commit.id == review.branch.squashed
 
 
-def _first_parent_of_drop(review: Review, preview: Preview) -> str:
-    return _after_first_dropped(review, preview)[0].parent
-
-
-def _trees_without(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
-    """Return each remaining commit with its tree after the dropped commits are removed from history."""
-    rest = _after_first_dropped(review, preview)
-    if preview.left_out:
-        trees = rebuilt_trees(review, preview)
-        return [(commit, trees[commit.id]) for commit in rest if commit.id in trees]
-    tree = rest[0].parent_tree
-    built = []
-    for commit in rest:
-        kept = review.previewer.hunks.kept_part(commit, preview.chosen)
-        if kept is None:
-            continue
-        merge = review.space.merge(base=kept.parent_tree, ours=tree, theirs=kept.tree)
-        if not merge.is_clean:
-            raise SwarmError(
-                f"{plain(commit.subject, 60)!r} builds on a reverted fix, in {plain(merge.conflict_paths[0], 80)}",
-                "apply the plan with revert commits instead",
-            )
-        tree = merge.tree
-        built.append((commit, tree))
-    return built
-
-
-def _check_drop(review: Review, preview: Preview) -> list[tuple[Commit, str]]:
-    built = _trees_without(review, preview)
-    first = _after_first_dropped(review, preview)[0]
-    result = built[-1][1] if built else first.parent_tree
-    if result != preview.tree:
+def _without_dropped(review: Review, preview: Preview) -> tuple[str, list[tuple[Commit, str]]]:
+    """Return the commit before the first dropped one, and each remaining commit after it with its new tree."""
+    if not preview.changes_something:
+        return review.branch.tip, []
+    commits, kept_part = review.branch.commits, review.stack.hunks.kept_part
+    first = next(
+        place
+        for place, commit in enumerate(commits)
+        if kept_part(commit, preview.chosen) is not commit or _loses_parts(review, preview, commit)
+    )
+    steps = review.stack.with_only(preview.chosen)
+    blocked = next((step for step in steps if step.merge is not None), None)
+    if blocked is not None and blocked.merge is not None:
+        raise SwarmError(
+            f"{plain(blocked.commit.subject, 60)!r} builds on a reverted fix, in"
+            f" {plain(blocked.merge.conflict_paths[0], 80)}",
+            "apply the plan with revert commits instead",
+        )
+    names = {commit.id for commit in commits}
+    trees = {step.commit.id if step.commit.id in names else review.branch.squashed: step.tree for step in steps}
+    if (steps[-1].tree if steps else review.branch.base_tree) != preview.tree:
         raise SwarmError(
             "a branch without the reverted fixes would not match the preview",
             "apply the plan with revert commits instead",
         )
-    return built
+    return commits[first].parent, [(commit, trees[commit.id]) for commit in commits[first:] if commit.id in trees]
 
 
-def build_clean_branch(
-    review: Review, preview: Preview, *, is_signed: bool = False, tell: Tell = _ignore_count
-) -> tuple[str, int]:
-    """Create the commits of a plan without the dropped commits in its history; return the last commit and the count."""
-    rest = review.previewer.rest_of(preview)
-    built = _check_drop(review, rest) if rest.changes_something else []
-    parent = _first_parent_of_drop(review, rest) if rest.changes_something else review.branch.tip
-    for number, (commit, tree) in enumerate(built, 1):
+def build_clean_branch(review: Review, preview: Preview, builder: CommitBuilder) -> None:
+    """Create the commits of a plan without the dropped commits in its history."""
+    rest = _rest_of(review, preview)
+    builder.tip, built = _without_dropped(review, rest)
+    for commit, tree in built:
         is_less = _loses_parts(review, rest, commit)
         message = message_without(review, commit, rest) if is_less else message_without_hunks(review, commit, rest)
-        parent = review.space.commit(
-            tree,
-            [parent],
-            message.encode("utf-8", "replace"),
-            author=Identity(commit.author_name, commit.author_email),
-            authored=f"@{commit.authored}",
-            is_signed=is_signed,
-        )
-        tell(number)
-    return _take_in(review, preview, parent, len(built), is_signed, tell)
+        builder.add(tree, message, like=commit)
+    _add_included(review, preview, builder)
 
 
 def checkout_hint(repository: Repository, applied: AppliedPlan) -> str:

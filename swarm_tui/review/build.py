@@ -21,19 +21,6 @@ from swarm_tui.review.review import Review
 _REASONS_LIMIT = 2_000
 
 
-def rebuilt_trees(review: Review, preview: Preview) -> dict[str, str]:
-    """Return the tree of each remaining commit after the left-out test changes and reverted fixes are removed."""
-    everything = preview.chosen
-    rebuilder = review.previewer.rebuilder(everything)
-    assert rebuilder is not None, "the plan leaves out test changes"
-    trees: dict[str, str] = {}
-    commits = {commit.id for commit in review.branch.commits}
-    for step in rebuilder.steps(everything):
-        owner = step.pick.owner
-        trees[owner if owner in commits else review.branch.squashed or ""] = step.tree
-    return trees
-
-
 def subject_without(parts: TestChanges, left_out: Collection[str]) -> str:
     """Return the subject of the commit of test and doc fixes without the left-out test changes."""
     kept = [part for part in parts.parts if part.id not in left_out]
@@ -89,9 +76,9 @@ def leaving_subject(review: Review, preview: Preview) -> str:
     return f'Leave out {counted(len(preview.left_out), "test change")} of "{subject}"'
 
 
-def leaving_message(review: Review, preview: Preview) -> bytes:
+def leaving_message(review: Review, preview: Preview) -> str:
     """Return the message of a commit that removes test changes: their list, the reasons and the reviewer."""
-    return f"{leaving_subject(review, preview)}\n\n{_left_out_list(review, preview)}".encode("utf-8", "replace")
+    return f"{leaving_subject(review, preview)}\n\n{_left_out_list(review, preview)}"
 
 
 def _left_out_list(review: Review, preview: Preview) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from swarm_tui.model.commits import Commit, FileChange
+from swarm_tui.model.commits import Commit
 
 if TYPE_CHECKING:
     from swarm_tui.model.commit_messages import TestWork
@@ -116,14 +116,15 @@ class IntegratedBranch:
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
-    """A change between two trees, cherry-picked when the branch is rebuilt."""
+class AgentBranch:
+    """One agent's branch in the sweep."""
 
-    owner: str
-    """The id of the test change or commit that contains it."""
-    before: str
-    after: str
-    changes: tuple[FileChange, ...] = ()
+    branch: str
+    agent: str
+    test: str
+    tip: str
+    is_weaker: bool = False
+    """Whether the source of its test shows that it became weaker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,8 @@ class TestChanges:
     """The test changes that make up the commit of all test and doc fixes."""
 
     parts: tuple[Fix, ...] = ()
-    picks: tuple[Pick, ...] = ()
-    """All changes, in the order that leads from the tree before the commit to its tree."""
+    picks: tuple[Commit, ...] = ()
+    """The commits of all test changes, with their ids, in the order that leads to the tree of the squashed commit."""
     are_hunks: bool = False
     """Whether each test change is one hunk, because the integrator merged the agents' work into one change."""
     works: Mapping[str, tuple[TestWork, ...]] = field(default_factory=dict)

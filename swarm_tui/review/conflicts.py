@@ -19,8 +19,9 @@ from swarm_tui.files import read_regular
 from swarm_tui.model.commits import Commit
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import Conflict, Fix, Preview
+from swarm_tui.review.picking import CommitBuilder, inverse
 from swarm_tui.review.review import Review
-from swarm_tui.review.stack import Previewer, conflict_key, extend_until_clean, later_commits_that_stay
+from swarm_tui.review.stack import conflict_key, extend_until_clean, later_commits_that_stay
 from swarm_tui.review.verdicts import append_resolution
 
 # A project may set a longer marker than git's default of seven characters.
@@ -46,16 +47,15 @@ class ConflictCopy:
 def open_conflict(review: Review, commit: str, reverted: frozenset[str] | None = None) -> ConflictCopy:
     """Create a scratch copy for resolving this revert. The repository is only read."""
     plan = review.reverted if reverted is None else reverted
-    steps = {done.id: (done, step) for done, step in review.previewer.steps(plan)}
-    if commit not in steps or steps[commit][1].merge is None:
+    step = next((step for step in review.stack.without(plan) if step.commit.id == commit), None)
+    if step is None or step.merge is None:
         raise UsageError("no conflict to resolve", "revert the fix without resolving anything")
-    merge, ours = steps[commit][1].merge, steps[commit][1].ours
-    assert merge is not None, "a conflict has a merge"
+    merge = step.merge
     # The copy borrows objects from the review, so these must be kept until the review is closed.
     review.space.retain()
     scratch = ScratchFolder("swarm-conflict-")
-    copy = check_out_tree(review.space, ours, scratch.path / "copy", parent=review.branch.tip, is_verbatim=True)
-    copy.run("revert", "--no-commit", "--no-edit", _commit_to_revert(review, steps[commit][0]), codes=(0, 1))
+    copy = check_out_tree(review.space, step.ours, scratch.path / "copy", parent=review.branch.tip, is_verbatim=True)
+    copy.run("revert", "--no-commit", "--no-edit", _commit_to_revert(review, inverse(step.commit)), codes=(0, 1))
     key = conflict_key(commit, merge)
     return ConflictCopy(copy.root, commit, merge.conflict_paths, plan, key, merge.tree, scratch)
 
@@ -65,8 +65,9 @@ def _commit_to_revert(review: Review, commit: Commit) -> str:
     original = next(each for each in review.branch.commits if each.id == commit.id)
     if commit.parent_tree == original.parent_tree:
         return commit.id
-    rest = review.space.commit(commit.parent_tree, [commit.parent], b"the hunks that stay\n")
-    return review.space.commit(commit.tree, [rest], commit.message.encode("utf-8", "replace"))
+    builder = CommitBuilder(review.space, commit.parent)
+    builder.add(commit.parent_tree, "the hunks that stay\n")
+    return builder.add(commit.tree, commit.message)
 
 
 def apply_resolution(review: Review, copy: ConflictCopy) -> Preview:
@@ -88,7 +89,7 @@ def apply_resolution(review: Review, copy: ConflictCopy) -> Preview:
         if change.status != "D" and change.new_mode != _SUBMODULE:
             _keep_blob(review, scratch, change.new_id)
     append_resolution(review.store.folder, copy.key, copy.commit, resolution, review.by)
-    review.previewer.add_resolution(copy.key, resolution)
+    review.stack.add_resolution(copy.key, resolution)
     discard(copy)
     return review.preview_of(copy.reverted)
 
@@ -193,7 +194,7 @@ class _Search:
 
     def _greedy_result(self) -> Resolutions:
         """Return a set that builds, without fixes that it does not need. It may not be the smallest."""
-        grown = self._grown(self._review.previewer)
+        grown = self._grown()
         if grown is None:
             return Resolutions(is_exact=False, previews=len(self._tried))
         for more in sorted(grown - self._reverted, key=lambda each: self._fixes[each].rank):
@@ -201,8 +202,8 @@ class _Search:
                 grown -= {more}
         return self._answer([grown], is_exact=False)
 
-    def _grown(self, previewer: Previewer) -> frozenset[str] | None:
-        grown = extend_until_clean(previewer, self._reverted)
+    def _grown(self) -> frozenset[str] | None:
+        grown = extend_until_clean(self._review.stack, self._reverted)
         return grown if grown is not None and grown - self._reverted <= self._fixes.keys() else None
 
     def _answer(self, plans: Sequence[frozenset[str]], *, is_exact: bool) -> Resolutions:
@@ -217,8 +218,7 @@ class _Search:
 
 def manual_resolution(review: Review, commit: str, reverted: Collection[str]) -> tuple[ManualResolution, ...]:
     """Return the files and conflicts that the user would have to resolve to revert this fix by hand."""
-    steps = {done.id: step for done, step in review.previewer.steps(reverted)}
-    merge = steps[commit].merge if commit in steps else None
+    merge = next((step.merge for step in review.stack.without(reverted) if step.commit.id == commit), None)
     if merge is None:
         return ()
     found = []

@@ -16,10 +16,11 @@ from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.review.apply import build_clean_branch
 from swarm_tui.review.build import hunks_left_out
 from swarm_tui.review.changes import Fix, Preview
+from swarm_tui.review.picking import CommitBuilder
 from swarm_tui.review.ranking import MeasuredEffect, read_measured_effects, read_tip_results, sentences_about_branch
 from swarm_tui.review.review import Review
 from swarm_tui.review.shapes import conflict_summary
-from swarm_tui.review.stack import is_taken
+from swarm_tui.review.test_changes import is_taken
 from swarm_tui.review.verdicts import Verdict, VerdictLine
 
 
@@ -29,7 +30,9 @@ def plan_tip(review: Review, preview: Preview) -> str:
         raise SwarmError(f"the plan does not build: {conflict_summary(review.branch, preview, review.known_parts)}")
     if not preview.changes_something:
         return review.branch.tip
-    return build_clean_branch(review, preview)[0]
+    builder = CommitBuilder(review.space, review.branch.tip)
+    build_clean_branch(review, preview, builder)
+    return builder.tip
 
 
 def write_patches(review: Review, preview: Preview, folder: Path) -> list[str]:

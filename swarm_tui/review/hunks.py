@@ -198,8 +198,7 @@ class HunksOfFixes:
         """Return the included part of a left-out commit, and the hunks that are not included."""
         hunks = self._hunks.get(commit.id)
         left = tuple(hunks.id_of(hunk) for hunk in hunks.named(chosen)) if hunks is not None else ()
-        kept = self.kept_part(commit, left)
-        return (replace(kept, changes=commit.changes) if kept is not None else None), left
+        return self.kept_part(commit, left), left
 
 
 def content_of(hunk: str) -> str:

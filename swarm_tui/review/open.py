@@ -21,10 +21,11 @@ from swarm_tui.model.report import (
     parse_integrator_report,
 )
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.review.changes import Fix
+from swarm_tui.review.changes import AgentBranch, Fix
+from swarm_tui.review.picking import pick
 from swarm_tui.review.ranking import sentences_about_branch
 from swarm_tui.review.review import ExpectedOrigin, Review
-from swarm_tui.review.test_changes import TestChangeSource, commit_fields
+from swarm_tui.review.test_changes import read_commit
 from swarm_tui.review.verdicts import review_of_sweep
 
 
@@ -69,15 +70,12 @@ def difference_of(review: Review, fix: Fix, returned: RevisedChange) -> Diff | N
     """Return the difference between a fix before and after its revision; None if the old commit is missing."""
     space, commit = review.space, fix.commit
     try:
-        old, _ = commit_fields(space, returned.old)
-        old_tree = old["tree"]
-        parent_tree = commit_fields(space, old["parent"])[0]["tree"]
+        old = read_commit(space, returned.old)
     except (GitError, KeyError):
         return None
-    if parent_tree != commit.parent_tree:
-        # Earlier commits have changed, so the old fix is moved to the position of the new one.
-        merge = space.merge(base=parent_tree, ours=commit.parent_tree, theirs=old_tree)
-        old_tree = merge.tree if merge.is_clean else old_tree
+    # Earlier commits may have changed, so the old fix is moved to the position of the new one.
+    step = pick(space, old, commit.parent_tree)
+    old_tree = old.tree if step.is_conflict else step.tree
     return review.diff_of(old_tree, commit.tree)
 
 
@@ -113,7 +111,7 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
         is_all=is_all or opened.spec.kind != "tests",
         by=by,
         sources=[
-            TestChangeSource(record.branch, record.agent, record.test, record.harvest.tip, bool(record.harvest.weaker))
+            AgentBranch(record.branch, record.agent, record.test, record.harvest.tip, bool(record.harvest.weaker))
             for record in opened.state.records.values()
             if record.branch
         ],

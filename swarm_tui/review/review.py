@@ -22,11 +22,11 @@ from swarm_tui.model.commits import FIX_PREFIX, Commit, Diff, FileChange
 from swarm_tui.model.fixes import PART_PREFIX
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Conflict, Fix, IntegratedBranch, Preview, TestChanges
+from swarm_tui.review.changes import AgentBranch, Conflict, Fix, IntegratedBranch, Preview, TestChanges
 from swarm_tui.review.hunks import HUNK_PREFIX, CommitHunks, content_of, hunks_as_rows, is_of
 from swarm_tui.review.ranking import rank_fixes
-from swarm_tui.review.stack import Previewer, closing_line, read_left_out
-from swarm_tui.review.test_changes import TestChangeSource, read_test_changes
+from swarm_tui.review.stack import Stack
+from swarm_tui.review.test_changes import read_left_out, read_test_changes
 from swarm_tui.review.verdicts import (
     OBJECTS_FOLDER,
     History,
@@ -35,6 +35,7 @@ from swarm_tui.review.verdicts import (
     VerdictFold,
     VerdictLine,
     VerdictStore,
+    closing_line,
     fold_verdicts,
     is_for_other_branch,
     read_resolutions,
@@ -152,7 +153,7 @@ class Review:
         tip_name: str,
         outcome: IntegratorReport,
         by: str,
-        sources: Sequence[TestChangeSource] = (),
+        sources: Sequence[AgentBranch] = (),
     ) -> None:
         self.repository = repository
         self.branch = branch
@@ -164,7 +165,7 @@ class Review:
         resolved = (root / OBJECTS_FOLDER for root in store.folder.roots)
         self.space = ObjectSpace(repository, borrowed=[path for path in resolved if path.is_dir()])
         self._diffs = DiffReader(self.space)
-        self.previewer = Previewer(self.space, branch, read_resolutions(store.folder))
+        self.stack = Stack(self.space, branch, read_resolutions(store.folder))
         self._sources = sources
         self.parts: TestChanges | None = None
         """The test changes in the commit of all test and doc fixes; None before `load_parts` is called."""
@@ -191,7 +192,7 @@ class Review:
         doubts: Iterable[str] = (),
         is_all: bool = False,
         by: str | None = None,
-        sources: Sequence[TestChangeSource] = (),
+        sources: Sequence[AgentBranch] = (),
         origin: ExpectedOrigin | None = None,
     ) -> Review:
         """Open the review of base..tip. Without a folder, it is stored in the user's state folder.
@@ -275,7 +276,7 @@ class Review:
                 found = read_left_out(self.repository, self.branch, self.outcome, sources)
                 with self._lock:
                     self._left_out = found
-                    self.previewer.use_left_out(found)
+                    self.stack.use_left_out(found)
                     self._fold()
             return self._left_out
 
@@ -298,7 +299,7 @@ class Review:
                 self.space.retain()
                 with self._lock:
                     self.parts = parts
-                    self.previewer.use_parts(parts)
+                    self.stack.use_parts(parts)
                     self._fold()
             return self.parts
 
@@ -315,7 +316,7 @@ class Review:
                 rows = hunks_as_rows(self.space, fix, hunks)
                 with self._lock:
                     self._hunks[fix.id] = rows
-                    self.previewer.use_hunks(hunks)
+                    self.stack.use_hunks(hunks)
                     self._fold()
             return self._hunks[fix.id]
 
@@ -470,7 +471,7 @@ class Review:
         """Return the preview of reverting these commits and hunks and leaving out these test changes."""
         if self.branch.tests is not None and self.branch.tests.id in reverted:
             self.load_parts()
-        return self.previewer.preview(reverted)
+        return self.stack.preview(reverted)
 
     def conflict_when_reverted_alone(self, fix: Fix) -> Conflict | None:
         """Return the conflict of reverting only this fix, or None."""

@@ -1,194 +1,30 @@
-"""The two operations on a stack, one merge, one conflict test, the plan's preview."""
+"""The stack of changes on a branch: the trees without some of them, and the previews of plans."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
 
-from swarm_tui.adapters.git import GitError, Repository
-from swarm_tui.adapters.git.history import read_commits
 from swarm_tui.adapters.git.merging import ATTRIBUTES_FILE, MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import FILE_MODES, TreeEntry
-from swarm_tui.errors import SwarmError
-from swarm_tui.model.commits import FIX_PREFIX, Commit
-from swarm_tui.model.report import IntegratorReport, LeftOut
-from swarm_tui.model.text import plain
+from swarm_tui.model.commits import Commit
 from swarm_tui.review.changes import Conflict, Fix, IntegratedBranch, Preview, TestChanges
-from swarm_tui.review.hunks import CommitHunks, HunksOfFixes
-from swarm_tui.review.rebuild import Rebuilder, without
-from swarm_tui.review.test_changes import TestChangeSource
-
-MOST_LEFT_OUT: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class TakenStep:
-    """One left-out fix, cherry-picked on one tree."""
-
-    fix: Fix
-    tree: str
-    """The resulting tree; unchanged after a conflict."""
-    merge: MergeResult | None = None
-    """The merge that conflicted."""
-
-
-def read_left_out(
-    repository: Repository, branch: IntegratedBranch, outcome: IntegratorReport, sources: Mapping[str, TestChangeSource]
-) -> tuple[Fix, ...]:
-    """Return the fixes that the integrator left out, if their commits exist here.
-
-    `sources` are the agents' branches by name.
-    """
-    found: dict[str, Fix] = {}
-    on_branch = {commit.id for commit in branch.commits}
-    for left in outcome.failed:
-        source = sources.get(left.branch) or TestChangeSource(left.branch, left.branch.rpartition("/")[2], "", "")
-        for commit in _fix_commits(repository, branch.base, left.commit, source.tip):
-            known = found.get(commit.id)
-            if commit.id in on_branch or (known is None and len(found) >= MOST_LEFT_OUT):
-                continue
-            branches = tuple(dict.fromkeys((*(known.branches if known else ()), plain(left.branch, 200))))
-            number = len(found) + 1 if known is None else known.rank - len(branch.fixes)
-            found[commit.id] = Fix(
-                commit=commit,
-                position=len(branch.commits) + number,
-                rank=len(branch.fixes) + number,
-                title=plain(commit.subject.removeprefix(FIX_PREFIX), 300).strip() or "(no title)",
-                branch=branches[0],
-                branches=branches,
-                agents=tuple(dict.fromkeys((*(known.agents if known else ()), plain(source.agent, 200)))),
-                tests=tuple(dict.fromkeys((*(known.tests if known else ()), *((source.test,) if source.test else ())))),
-            )
-    return tuple(found.values())
-
-
-def _fix_commits(repository: Repository, base: str, named: str, tip: str) -> Iterable[Commit]:
-    """Return the commit with this name; without a name, the fixes of the branch."""
-    last = repository.find(named or tip) if named or tip else None
-    if last is None:
-        return ()
-    first = f"{last}^" if named else base
-    try:
-        commits = read_commits(repository, repository.resolve(first), last)
-    except (GitError, SwarmError):
-        return ()
-    return tuple(commit for commit in commits if commit.subject.lstrip().startswith(FIX_PREFIX))
-
-
-def is_taken(left: LeftOut, taken: Iterable[Fix]) -> bool:
-    """Return whether a left-out fix is among the fixes that the plan includes."""
-    return any(fix.id == left.commit if left.commit else left.branch in fix.branches for fix in taken)
-
-
-def take_in(space: ObjectSpace, tree: str, taken: Sequence[Fix]) -> list[TakenStep]:
-    """Cherry-pick left-out fixes one after the other. A fix that conflicts is skipped."""
-    steps = []
-    for fix in taken:
-        commit = fix.commit
-        merge = space.merge(base=commit.parent_tree, ours=tree, theirs=commit.tree)
-        tree = merge.tree if merge.is_clean else tree
-        steps.append(TakenStep(fix, tree, None if merge.is_clean else merge))
-    return steps
-
-
-def with_taken(space: ObjectSpace, branch: IntegratedBranch, below: Preview, taken: Sequence[Fix]) -> Preview:
-    """Return the preview of a plan with left-out fixes, based on the preview without them."""
-    names = tuple(fix.id for fix in taken)
-    if below.tree is None:
-        return replace(below, taken=names)
-    steps = take_in(space, below.tree, taken)
-    blocked = [(step.fix, step.merge) for step in steps if step.merge is not None]
-    conflicts = tuple(
-        Conflict(fix.id, _opponents(space, branch, fix, merge, below.reverted), merge.conflict_paths)
-        for fix, merge in blocked
-    )
-    return replace(below, tree=None if conflicts else steps[-1].tree, conflicts=conflicts, taken=names)
-
-
-def _opponents(
-    space: ObjectSpace, branch: IntegratedBranch, fix: Fix, merge: MergeResult, reverted: Collection[str]
-) -> tuple[str, ...]:
-    """Return the fixes that conflict with a left-out fix when alone; if there is none, all that change its files."""
-    paths = fix.commit.paths | frozenset(merge.conflict_paths)
-    possible = [commit for commit in branch.commits if commit.id not in reverted and commit.paths & paths]
-    proven = tuple(commit.id for commit in possible if _do_conflict(space, commit, fix.commit))
-    return proven or tuple(commit.id for commit in possible)
-
-
-def _do_conflict(space: ObjectSpace, first: Commit, second: Commit) -> bool:
-    """Return whether the second commit conflicts if only the first one is applied to its parent."""
-    paths = first.paths | second.paths
-    begin = space.flat_tree(second.parent_tree, paths)
-    merge = space.merge(
-        base=space.flat_tree(first.parent_tree, paths), ours=begin, theirs=space.flat_tree(first.tree, paths)
-    )
-    if not merge.is_clean:
-        return True
-    return not space.merge(base=begin, ours=merge.tree, theirs=space.flat_tree(second.tree, paths)).is_clean
-
-
-def can_be_reverted_by_path(commit: Commit) -> bool:
-    """Return whether restoring the commit's paths is an exact revert, if later commits do not change these paths.
-
-    This is the case if the commit only changes and adds files. Restoring deleted files, or files with a changed type,
-    requires a merge: git may see the deletion as half of a rename, or follow a folder that was moved later.
-    """
-    return bool(commit.changes) and all(change.status in ("A", "M") for change in commit.changes)
-
-
-def later_commits_that_stay(branch: IntegratedBranch, commit: str, reverted: Collection[str]) -> tuple[Commit, ...]:
-    """Return the later commits that the plan does not revert, oldest first."""
-    position = next(place for place, other in enumerate(branch.commits) if other.id == commit)
-    return tuple(later for later in branch.commits[position + 1 :] if later.id not in reverted)
-
-
-def commits_changing(commits: Iterable[Commit], paths: Collection[str]) -> tuple[Commit, ...]:
-    path_set = frozenset(paths)
-    return tuple(commit for commit in commits if not path_set.isdisjoint(commit.paths))
-
-
-def verdict_counts(verdicts: Mapping[str, str], fixes: Iterable[str]) -> tuple[int, int, int, int]:
-    """Return how many of the fixes are kept, partly kept, reverted and open."""
-    found = [verdicts.get(fix) for fix in fixes]
-    kept, partly, reverted = (found.count(word) for word in ("keep", "partly", "revert"))
-    return kept, partly, reverted, len(found) - kept - partly - reverted
-
-
-def closing_line(verdicts: Mapping[str, str], fixes: Collection[str]) -> str:
-    """Return the line for scripts that is printed at the end of a review."""
-    kept, partly, reverted, still_open = verdict_counts(verdicts, fixes)
-    in_part = f", {partly} partly" if partly else ""
-    return f"reviewed {kept + partly + reverted} of {len(fixes)}, {reverted} reverted{in_part}, {still_open} open"
-
+from swarm_tui.review.hunks import CommitHunks, HunksOfFixes, is_of
+from swarm_tui.review.picking import Step, find_conflicts, inverse, pick, pick_by_path
 
 Resolution = Mapping[str, TreeEntry | None]
 """Resolution of a conflict: the paths whose entries differ from git's merge; None for a deleted path."""
 
 
-@dataclass(frozen=True, slots=True)
-class RevertStep:
-    """One revert on one tree."""
+class Stack:
+    """The commits of a branch, of which a plan removes some, and the fixes that a plan adds on top.
 
-    ours: str
-    tree: str
-    """The resulting tree; equal to `ours` after a conflict."""
-    merge: MergeResult | None = None
-    """The merge that conflicted."""
-    is_resolved: bool = False
-
-    @property
-    def is_conflict(self) -> bool:
-        return self.merge is not None and not self.is_resolved
-
-
-class Previewer:
-    """Computes previews of one branch, and caches every step, so that one more verdict costs one more merge.
-
-    Thread-safe: calls from several threads run one after the other.
+    A plan is a set of ids: reverted commits and hunks, left-out test changes, and included left-out fixes. Every step
+    is cached, so that one more verdict costs one more merge. Thread-safe: calls from several threads run one after the
+    other.
     """
 
     def __init__(
@@ -198,20 +34,20 @@ class Previewer:
         self._branch = branch
         self._resolutions: dict[str, Resolution] = dict(resolutions or {})
         self.hunks = HunksOfFixes(space)
-        self._steps: dict[tuple[str, str, str], RevertStep] = {}
+        self._parts = TestChanges()
+        self._left_out: tuple[Fix, ...] = ()
+        self._steps: dict[tuple[str, str, str, str], Step] = {}
         self._previews: dict[frozenset[str], Preview] = {}
         self._merged_ahead: dict[tuple[str, str], MergeResult] = {}
         self._is_conflicting: dict[tuple[str, str, str], bool] = {}
-        self._parts = TestChanges()
-        self._rebuilder: Rebuilder | None = None
-        self._left_out: tuple[Fix, ...] = ()
         self._lock = threading.RLock()
 
+    # Changes that plans can contain, apart from the commits of the branch
+
     def use_parts(self, parts: TestChanges) -> None:
-        """Let plans leave out these test changes. Such a plan cherry-picks all remaining changes."""
+        """Let plans leave out these test changes."""
         with self._lock:
             self._parts = parts
-            self._rebuilder = Rebuilder(self._space, self._branch, parts, self.hunks) if parts.parts else None
             self._previews.clear()
 
     def use_hunks(self, hunks: CommitHunks) -> None:
@@ -226,74 +62,6 @@ class Previewer:
             self._left_out = fixes
             self._previews.clear()
 
-    def rest_of(self, preview: Preview) -> Preview:
-        """Return the preview of a plan without the left-out fixes that it includes."""
-        return self.preview(preview.chosen.difference(preview.taken)) if preview.taken else preview
-
-    def taken_steps(self, preview: Preview) -> list[TakenStep]:
-        """Return the step of each left-out fix that a plan includes."""
-        rest = self.rest_of(preview)
-        return take_in(self._space, rest.tree, self._included(preview.chosen)[0]) if rest.tree is not None else []
-
-    def _included(self, chosen: Collection[str]) -> tuple[list[Fix], tuple[str, ...]]:
-        """Return the included left-out fixes, reduced to their included hunks, and the hunks that are not included."""
-        taken, left = list[Fix](), list[str]()
-        for fix in self._left_out:
-            if fix.id in chosen:
-                commit, hunks = self.hunks.taken_part(fix.commit, chosen)
-                taken += [replace(fix, commit=commit)] if commit is not None else []
-                left += hunks
-        return taken, tuple(left)
-
-    def rebuilder(self, reverted: Collection[str]) -> Rebuilder | None:
-        """Return a rebuilder for a plan that leaves out test changes; None for a plan that only reverts."""
-        return self._rebuilder if without(self._branch, self._parts, reverted) else None
-
-    def preview(self, reverted: Collection[str]) -> Preview:
-        """Return the preview of reverting these commits and hunks and leaving out these test changes."""
-        plan = frozenset(reverted)
-        with self._lock:
-            if self._space.clear_if_full():
-                self._forget()
-            result = self._previews.get(plan)
-            if result is None:
-                taken, left = self._included(plan)
-                if taken:
-                    rest = self.preview(plan - {fix.id for fix in taken})
-                    with_them = with_taken(self._space, self._branch, rest, taken)
-                    result = replace(with_them, hunks=(*rest.hunks, *left))
-                else:
-                    rebuilder = self.rebuilder(plan)
-                    result = rebuilder.preview(self.left_out(plan)) if rebuilder else self._compute(plan)
-                self._previews[plan] = result
-            return result
-
-    def left_out(self, reverted: Collection[str]) -> frozenset[str]:
-        """Return the ids that are not cherry-picked when the branch is rebuilt: fixes and test changes."""
-        parts = without(self._branch, self._parts, reverted)
-        return (frozenset(reverted) - {self._branch.squashed or ""}) | parts if parts else frozenset(reverted)
-
-    def steps(self, reverted: Collection[str]) -> list[tuple[Commit, RevertStep]]:
-        """Return the step of each revert, newest first. A revert that conflicts is skipped.
-
-        For a partly reverted fix, the commit contains only the reverted hunks, on top of a commit with the kept hunks.
-        """
-        with self._lock:
-            tree = self._branch.tip_tree
-            done = []
-            commits = self.reverts(reverted)
-            self._merge_ahead(commits)
-            for commit in commits:
-                step = self._step(commit, tree)
-                done.append((commit, step))
-                tree = step.tree
-            return done
-
-    def reverts(self, reverted: Collection[str]) -> list[Commit]:
-        """Return the reverted commits, newest first, because later fixes may build on earlier ones."""
-        parts = (self.hunks.reverted_part(commit, reverted) for commit in reversed(self._branch.commits))
-        return [commit for commit in parts if commit is not None]
-
     def add_resolution(self, key: str, resolution: Resolution) -> None:
         """Use the user's resolution for all later conflicts with the same key."""
         with self._lock:
@@ -304,60 +72,98 @@ class Previewer:
         self._steps.clear()
         self._merged_ahead.clear()
         self._previews.clear()
-        if self._rebuilder is not None:
-            self._rebuilder.forget()
 
-    def _compute(self, reverted: frozenset[str]) -> Preview:
-        steps = self.steps(reverted)
-        possible = {
-            commit: (step.merge.conflict_paths, self._possible_opponents(commit, step.merge, reverted))
-            for commit, step in steps
-            if step.merge is not None and step.is_conflict
-        }
-        self._find_pair_conflicts([(commit, later) for commit, (_, others) in possible.items() for later in others])
-        conflicts = tuple(
-            Conflict(commit.id, self._opponents(commit, others), paths) for commit, (paths, others) in possible.items()
-        )
-        return Preview(
-            reverted=self.hunks.reverted_commits(self._branch, reverted),
-            tree=None if conflicts else (steps[-1][1].tree if steps else self._branch.tip_tree),
-            conflicts=conflicts,
-            unchanging=tuple(commit.id for commit, step in steps if step.tree == step.ours and not step.is_conflict),
-            resolved=tuple(commit.id for commit, step in steps if step.is_resolved),
-            hunks=self.hunks.reverted_hunks(self._branch, reverted),
+    # Operations
+
+    def without(self, plan: Collection[str]) -> list[Step]:
+        """Revert the commits and hunks of a plan, newest first, because later fixes may build on earlier ones.
+
+        A revert that conflicts is skipped. Return its steps, with the inverse commits.
+        """
+        with self._lock:
+            tree, steps = self._branch.tip_tree, list[Step]()
+            commits = [inverse(commit) for commit in self.reverts(plan)]
+            self._merge_ahead(commits)
+            for commit in commits:
+                steps.append(self._step(commit, tree, is_revert=True))
+                tree = steps[-1].tree
+            return steps
+
+    def with_only(self, plan: Collection[str]) -> list[Step]:
+        """Cherry-pick everything that a plan keeps onto the base, oldest first. A commit that conflicts is skipped."""
+        out = self._removed(plan)
+        with self._lock:
+            tree, steps = self._branch.base_tree, list[Step]()
+            for commit in filter(None, (self.hunks.kept_part(commit, out) for commit in self._picks)):
+                steps.append(self._step(commit, tree))
+                tree = steps[-1].tree
+            return steps
+
+    def on_top(self, plan: Collection[str]) -> list[Step]:
+        """Cherry-pick the left-out fixes that a plan includes onto the rest of the plan."""
+        tree, steps = self.preview(self.rest_of(plan)).tree, list[Step]()
+        with self._lock:
+            for commit in self._included(plan)[0]:
+                if tree is not None:
+                    steps.append(self._step(commit, tree))
+                    tree = steps[-1].tree
+            return steps
+
+    def reverts(self, plan: Collection[str]) -> list[Commit]:
+        """Return the reverted commits, newest first. Of a partly reverted commit, this is the reverted part."""
+        parts = (self.hunks.reverted_part(commit, plan) for commit in reversed(self._branch.commits))
+        return [commit for commit in parts if commit is not None]
+
+    def rest_of(self, plan: Collection[str]) -> frozenset[str]:
+        """Return a plan without the left-out fixes that it includes."""
+        return frozenset(plan).difference(fix.id for fix in self._left_out)
+
+    @property
+    def _picks(self) -> tuple[Commit, ...]:
+        """All commits that build the branch, with the commit of test and doc fixes split into test changes."""
+        return tuple(
+            pick
+            for commit in self._branch.commits
+            for pick in (self._parts.picks if commit.id == self._branch.squashed and self._parts.picks else (commit,))
         )
 
-    def _step(self, commit: Commit, ours: str) -> RevertStep:
-        key = (commit.id, commit.parent_tree, ours)
+    def _parts_left_out(self, plan: Collection[str]) -> frozenset[str]:
+        """Return the left-out test changes. If the plan reverts their commit, these are all test changes."""
+        parts = frozenset(part.id for part in self._parts.parts)
+        return parts if self._branch.squashed in plan else parts.intersection(plan)
+
+    def _removed(self, plan: Collection[str]) -> frozenset[str]:
+        """Return the ids that are not cherry-picked: fixes, hunks and test changes."""
+        parts = self._parts_left_out(plan)
+        return (frozenset(plan) - {self._branch.squashed or ""}) | parts if parts else frozenset(plan)
+
+    def _included(self, plan: Collection[str]) -> tuple[list[Commit], tuple[str, ...]]:
+        """Return the included parts of the left-out fixes of a plan, and their hunks that are not included."""
+        commits, hunks = list[Commit](), list[str]()
+        for fix in self._left_out:
+            if fix.id in plan:
+                commit, left = self.hunks.taken_part(fix.commit, plan)
+                commits += [commit] if commit is not None else []
+                hunks += left
+        return commits, tuple(hunks)
+
+    # Steps
+
+    def _step(self, commit: Commit, ours: str, *, is_revert: bool = False) -> Step:
+        key = (commit.id, commit.parent_tree, commit.tree, ours)
         step = self._steps.get(key)
         if step is None:
-            step = self._steps[key] = self._revert(commit, ours)
+            step = self._revert(commit, ours) if is_revert else pick(self._space, commit, ours)
+            self._steps[key] = step
         return step
 
-    def _revert(self, commit: Commit, ours: str) -> RevertStep:
-        reverted = self._revert_by_path(commit, ours) or self._revert_as_merged(commit, ours)
-        if reverted is not None:
-            return RevertStep(ours, reverted)
-        # A revert is a merge of the current tree with the change from the commit to its parent.
-        ahead = self._merged_ahead.get((commit.id, commit.parent_tree)) if ours == self._branch.tip_tree else None
-        merge = ahead or self._space.merge(base=commit.tree, ours=ours, theirs=commit.parent_tree)
-        if merge.is_clean:
-            return RevertStep(ours, merge.tree)
-        resolution = self._resolutions.get(conflict_key(commit.id, merge))
-        if resolution is None:
-            return RevertStep(ours, ours, merge)
-        return RevertStep(ours, self._space.with_entries(merge.tree, resolution), merge, is_resolved=True)
-
-    def _revert_by_path(self, commit: Commit, ours: str) -> str | None:
-        """Return the tree with the commit's paths restored, or None if only a merge is exact."""
-        if not can_be_reverted_by_path(commit):
-            return None
-        changes: dict[str, TreeEntry | None] = {}
-        for change in commit.changes:
-            if self._space.entry(ours, change.path) != TreeEntry(change.new_mode, change.new_id):
-                return None
-            changes[change.path] = None if change.status == "A" else TreeEntry(change.old_mode, change.old_id)
-        return self._space.with_entries(ours, changes)
+    def _revert(self, commit: Commit, ours: str) -> Step:
+        """Cherry-pick the inverse of a commit, with the merge that was done in advance and the user's resolution."""
+        step = self._merged_step(commit, ours) or pick(self._space, commit, ours)
+        resolution = self._resolutions.get(conflict_key(commit.id, step.merge)) if step.merge is not None else None
+        if step.merge is None or resolution is None:
+            return step
+        return replace(step, tree=self._space.with_entries(step.merge.tree, resolution), is_resolved=True)
 
     def _merge_ahead(self, commits: Sequence[Commit]) -> None:
         """Merge all reverts of a plan onto the tip of the branch at once, if single merges are slow.
@@ -365,22 +171,24 @@ class Previewer:
         If a commit only changes files that still exist, only the entries of those files affect its merge. So the merged
         entries are valid on every tree that has the same entries before the revert.
         """
+        if not self._space.merger.is_slow:
+            return
         tip, changed = self._branch.tip_tree, set[str]()
         wanted = []
         for commit in commits:
-            is_new = not any(
-                known[:2] == (commit.id, commit.parent_tree) for known in (*self._steps, *self._merged_ahead)
+            is_new = (commit.id, commit.tree) not in self._merged_ahead and not any(
+                (known[0], known[2]) == (commit.id, commit.tree) for known in self._steps
             )
             # Files that an earlier revert has changed are merged separately.
             is_apart = changed.isdisjoint(commit.paths) and self._only_changes_files(commit)
-            if is_new and is_apart and self._revert_by_path(commit, tip) is None:
+            if is_new and is_apart and pick_by_path(self._space, commit, tip) is None:
                 wanted.append(commit)
             changed |= commit.paths
-        if len(wanted) < 2 or not self._space.merger.is_slow or any(map(_has_attributes, commits)):
+        if len(wanted) < 2 or any(map(_has_attributes, commits)):
             return
-        merges = self._space.merger.merge_many_onto(tip, [(commit.tree, commit.parent_tree) for commit in wanted])
+        merges = self._space.merger.merge_many_onto(tip, [(commit.parent_tree, commit.tree) for commit in wanted])
         for commit, merge in zip(wanted, merges, strict=True):
-            self._merged_ahead[commit.id, commit.parent_tree] = merge
+            self._merged_ahead[commit.id, commit.tree] = merge
 
     def _only_changes_files(self, commit: Commit) -> bool:
         """Return whether a commit only changes the content of files that the branch otherwise leaves unchanged."""
@@ -393,53 +201,138 @@ class Previewer:
             for change in commit.changes
         )
 
-    def _revert_as_merged(self, commit: Commit, ours: str) -> str | None:
-        """Return the tree with a commit's files as merged in advance, if their entries are still the same."""
-        merge = self._merged_ahead.get((commit.id, commit.parent_tree))
+    def _merged_step(self, commit: Commit, ours: str) -> Step | None:
+        """Return the revert that was merged in advance, if the entries of the commit's files are still the same."""
+        merge = self._merged_ahead.get((commit.id, commit.tree))
         tip, entry = self._branch.tip_tree, self._space.entry
-        if merge is None or not merge.is_clean or any(entry(ours, path) != entry(tip, path) for path in commit.paths):
+        if merge is None or pick_by_path(self._space, commit, ours) is not None:
             return None
-        return self._space.with_entries(ours, {path: entry(merge.tree, path) for path in commit.paths})
+        if ours == tip:
+            return Step(commit, ours, merge.tree) if merge.is_clean else Step(commit, ours, ours, merge)
+        if not merge.is_clean or any(entry(ours, path) != entry(tip, path) for path in commit.paths):
+            return None
+        return Step(commit, ours, self._space.with_entries(ours, {p: entry(merge.tree, p) for p in commit.paths}))
 
-    def _possible_opponents(self, commit: Commit, merge: MergeResult, reverted: frozenset[str]) -> tuple[Commit, ...]:
+    # Previews
+
+    def preview(self, plan: Collection[str]) -> Preview:
+        """Return the resulting tree of a plan, or its conflicts."""
+        wanted = frozenset(plan)
+        with self._lock:
+            if self._space.clear_if_full():
+                self._forget()
+            result = self._previews.get(wanted)
+            if result is None:
+                result = self._previews[wanted] = self._compute(wanted)
+            return result
+
+    def _compute(self, plan: frozenset[str]) -> Preview:
+        if self._included(plan)[0]:
+            return self._with_included(plan)
+        # git reverts whole commits, so a plan that leaves out test changes is built by cherry-picks.
+        parts = self._parts_left_out(plan)
+        steps = self.with_only(plan) if parts else self.without(plan)
+        conflicts = self._conflicts_of_picks(steps, plan) if parts else self._conflicts_of_reverts(steps, plan)
+        tree = steps[-1].tree if steps else self._branch.base_tree if parts else self._branch.tip_tree
+        removed = self._removed(plan)
+        return Preview(
+            reverted=self.hunks.reverted_commits(self._branch, removed),
+            tree=None if conflicts else tree,
+            conflicts=conflicts,
+            unchanging=()
+            if parts
+            else tuple(each.commit.id for each in steps if each.tree == each.ours and not each.is_conflict),
+            resolved=tuple(step.commit.id for step in steps if step.is_resolved),
+            left_out=tuple(dict.fromkeys(each.id for each in self._parts.picks if each.id in parts)),
+            hunks=self.hunks.reverted_hunks(self._branch, removed),
+        )
+
+    def _with_included(self, plan: frozenset[str]) -> Preview:
+        """Return the preview of a plan with left-out fixes, based on the preview without them."""
+        rest = self.preview(self.rest_of(plan))
+        included, hunks = self._included(plan)
+        steps = self.on_top(plan)
+        conflicts = tuple(
+            Conflict(step.commit.id, self._opponents_of_included(step, rest.reverted), step.merge.conflict_paths)
+            for step in steps
+            if step.merge is not None
+        )
+        tree = None if conflicts or rest.tree is None else steps[-1].tree
+        taken = tuple(commit.id for commit in included)
+        return replace(rest, tree=tree, conflicts=rest.conflicts or conflicts, taken=taken, hunks=(*rest.hunks, *hunks))
+
+    # Conflicts
+
+    def _conflicts_of_reverts(self, steps: Sequence[Step], plan: Collection[str]) -> tuple[Conflict, ...]:
+        blocked = [(step.commit, step.merge) for step in steps if step.merge is not None and step.is_conflict]
+        possible = [self._possible_opponents(commit, merge, plan) for commit, merge in blocked]
+        pairs = [(later, commit) for (commit, _), others in zip(blocked, possible, strict=True) for later in others]
+        unknown = [pair for pair in pairs if _pair_key(*pair) not in self._is_conflicting]
+        found = zip(unknown, find_conflicts(self._space, unknown), strict=True)
+        self._is_conflicting.update({_pair_key(*pair): is_conflict for pair, is_conflict in found})
+        return tuple(
+            Conflict(
+                commit.id,
+                _proven_or_all(others, [self._is_conflicting[_pair_key(later, commit)] for later in others]),
+                merge.conflict_paths,
+            )
+            for (commit, merge), others in zip(blocked, possible, strict=True)
+        )
+
+    def _possible_opponents(self, commit: Commit, merge: MergeResult, plan: Collection[str]) -> tuple[Commit, ...]:
         """Return the later remaining commits that a revert may conflict with."""
-        stay = later_commits_that_stay(self._branch, commit.id, reverted)
+        stay = later_commits_that_stay(self._branch, commit.id, plan)
         paths = frozenset(merge.conflict_paths)
         # A path outside of the commit was renamed later, so commits that change the old name may conflict too.
         return commits_changing(stay, paths if paths <= commit.paths else paths | commit.paths)
 
-    def _opponents(self, commit: Commit, possible: Sequence[Commit]) -> tuple[str, ...]:
-        """Return the commits that the revert conflicts with when alone; if there are none, all possible ones."""
-        proven = tuple(later.id for later in possible if self._is_conflicting[_pair(commit, later)])
-        return proven or tuple(later.id for later in possible)
+    def _opponents_of_included(self, step: Step, reverted: Collection[str]) -> tuple[str, ...]:
+        """Return the fixes that conflict with a left-out fix when alone; if none does, all that change its files."""
+        # A part of a commit does not list its changes.
+        whole = next(fix.commit for fix in self._left_out if fix.id == step.commit.id)
+        paths = whole.paths.union(step.merge.conflict_paths if step.merge is not None else ())
+        possible = commits_changing((each for each in self._branch.commits if each.id not in reverted), paths)
+        pairs = [(commit, replace(step.commit, changes=whole.changes)) for commit in possible]
+        return _proven_or_all(possible, find_conflicts(self._space, pairs, if_first_fails=True))
 
-    def _find_pair_conflicts(self, pairs: Sequence[tuple[Commit, Commit]]) -> None:
-        """Compute for each pair whether a revert of the first commit conflicts if only the second one came later.
+    def _conflicts_of_picks(self, steps: Sequence[Step], plan: Collection[str]) -> tuple[Conflict, ...]:
+        """Return the remaining commits that depend on each left-out commit or test change."""
+        found: dict[str, dict[str, None]] = {}
+        paths: dict[str, dict[str, None]] = {}
+        for step in steps:
+            for culprit in self._needed_by(step, self._removed(plan)) if step.merge is not None else ():
+                found.setdefault(culprit, {})[step.commit.id] = None
+                paths.setdefault(culprit, {}).update(dict.fromkeys(step.merge.conflict_paths if step.merge else ()))
+        return tuple(Conflict(culprit, tuple(others), tuple(paths[culprit])) for culprit, others in found.items())
 
-        All merges are done at once, on trees with only the paths of the two commits.
-        """
-        only = self._space.flat_tree
-        unknown = [
-            (commit, later, commit.paths | later.paths)
-            for commit, later in pairs
-            if _pair(commit, later) not in self._is_conflicting
-        ]
-        onto = self._space.merger.merge_many(
-            [
-                (only(later.parent_tree, paths), only(commit.tree, paths), only(later.tree, paths))
-                for commit, later, paths in unknown
-            ]
-        )
-        clean_merges = [(*pair, merge.tree) for pair, merge in zip(unknown, onto, strict=True) if merge.is_clean]
-        back = self._space.merger.merge_many(
-            [
-                (only(commit.tree, paths), tree, only(commit.parent_tree, paths))
-                for commit, _, paths, tree in clean_merges
-            ]
-        )
-        self._is_conflicting.update({_pair(commit, later): False for commit, later, _ in unknown})
-        for (commit, later, _, _), merge in zip(clean_merges, back, strict=True):
-            self._is_conflicting[_pair(commit, later)] = not merge.is_clean
+    def _needed_by(self, blocked: Step, removed: Collection[str]) -> list[str]:
+        """Return the removed ids that a cherry-pick depends on: those that block it alone, else all earlier ones."""
+        place = next(number for number, commit in enumerate(self._picks) if _is_same(commit, blocked.commit))
+        before = [commit for commit in self._picks[:place] if self.hunks.kept_part(commit, removed) is not commit]
+        missing = list(dict.fromkeys(commit.id for commit in before))
+        alone = [name for name in missing if self._is_blocked_by(name, blocked.commit, removed)]
+        return alone or missing
+
+    def _is_blocked_by(self, name: str, blocked: Commit, removed: Collection[str]) -> bool:
+        """Return whether a cherry-pick conflicts if only this commit or test change, or its hunks, are removed."""
+        hunks = {hunk for hunk in removed if is_of(hunk, name)}
+        steps = self.with_only({name} if name in removed else hunks)
+        return any(step.merge is not None and _is_same(step.commit, blocked) for step in steps)
+
+
+def _is_same(commit: Commit, other: Commit) -> bool:
+    """Return whether two cherry-picks apply the same change, or hunks of it."""
+    return (commit.id, commit.parent_tree) == (other.id, other.parent_tree)
+
+
+def _pair_key(later: Commit, commit: Commit) -> tuple[str, str, str]:
+    return later.id, commit.id, commit.tree
+
+
+def _proven_or_all(possible: Sequence[Commit], are_conflicting: Iterable[bool]) -> tuple[str, ...]:
+    """Return the ids of the commits that conflict when alone; if there is none, those of all possible ones."""
+    proven = tuple(each.id for each, is_conflict in zip(possible, are_conflicting, strict=True) if is_conflict)
+    return proven or tuple(each.id for each in possible)
 
 
 def _has_attributes(commit: Commit) -> bool:
@@ -447,8 +340,15 @@ def _has_attributes(commit: Commit) -> bool:
     return any(path.rpartition("/")[2] == ATTRIBUTES_FILE for path in commit.paths)
 
 
-def _pair(commit: Commit, later: Commit) -> tuple[str, str, str]:
-    return commit.id, commit.parent_tree, later.id
+def later_commits_that_stay(branch: IntegratedBranch, commit: str, reverted: Collection[str]) -> tuple[Commit, ...]:
+    """Return the later commits that the plan does not revert, oldest first."""
+    position = next(place for place, other in enumerate(branch.commits) if other.id == commit)
+    return tuple(later for later in branch.commits[position + 1 :] if later.id not in reverted)
+
+
+def commits_changing(commits: Iterable[Commit], paths: Collection[str]) -> tuple[Commit, ...]:
+    path_set = frozenset(paths)
+    return tuple(commit for commit in commits if not path_set.isdisjoint(commit.paths))
 
 
 def conflict_key(commit: str, merge: MergeResult) -> str:
@@ -459,11 +359,11 @@ def conflict_key(commit: str, merge: MergeResult) -> str:
     return hashlib.sha256("\0".join([commit, *sorted(lines)]).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def extend_until_clean(previewer: Previewer, reverted: Collection[str]) -> frozenset[str] | None:
+def extend_until_clean(stack: Stack, reverted: Collection[str]) -> frozenset[str] | None:
     """Return the reverts extended by all later commits that conflict with them; None if no extension is known."""
     plan = frozenset(reverted)
     while True:
-        preview = previewer.preview(plan)
+        preview = stack.preview(plan)
         if preview.is_clean:
             return plan
         more = {opponent for conflict in preview.conflicts for opponent in conflict.opponents} - plan

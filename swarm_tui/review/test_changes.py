@@ -1,4 +1,7 @@
-"""Splits the commit of test and doc fixes into test changes: one for each agent or, if that fails, for each hunk."""
+"""Reads the agents' commits behind an integrated branch: its test changes, and the fixes that were left out.
+
+The commit of test and doc fixes is split into one test change for each agent or, if that fails, for each hunk.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +14,21 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from swarm_tui.adapters.git import GitError, Repository
-from swarm_tui.adapters.git.history import DiffReader, read_changes
+from swarm_tui.adapters.git.history import DiffReader, read_changes, read_commits
 from swarm_tui.adapters.git.objects import ObjectSpace
+from swarm_tui.errors import SwarmError
 from swarm_tui.model.commit_messages import TestWork
 from swarm_tui.model.commits import FIX_PREFIX, Commit
 from swarm_tui.model.fixes import PART_PREFIX
 from swarm_tui.model.pulled import without_marks
-from swarm_tui.model.report import IntegratorReport
+from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Fix, IntegratedBranch, Pick, TestChanges
+from swarm_tui.review.changes import AgentBranch, Fix, IntegratedBranch, TestChanges
 from swarm_tui.review.hunks import CommitHunks
-from swarm_tui.review.rebuild import pick_all
+from swarm_tui.review.picking import pick_all
 
 _LINE_LIMIT: Final = 300
 _COMMITS_LIMIT: Final = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class TestChangeSource:
-    """One agent's branch in the sweep."""
-
-    branch: str
-    agent: str
-    test: str
-    tip: str
-    is_weaker: bool = False
-    """Whether the source of its test shows that it became weaker."""
 
 
 class _SquashedCommit(BaseModel):
@@ -56,20 +48,27 @@ class _AgentWork:
     """Consecutive commits of one agent."""
 
     branch: str
-    picks: list[Pick]
-    messages: list[str]
-    authors: list[tuple[str, str, str]]
+    commits: list[Commit]
     before: str = ""
     after: str = ""
     branches: list[str] = field(default_factory=list)
 
-    def works(self, sources: Mapping[str, TestChangeSource]) -> tuple[TestWork, ...]:
-        source = sources.get(self.branch) or TestChangeSource(self.branch, self.branch.rpartition("/")[2], "", "")
-        authors = (f"{name} <{address}>" for name, address, _ in self.authors)
+    def works(self, sources: Mapping[str, AgentBranch]) -> tuple[TestWork, ...]:
+        source = _source_of(self.branch, sources)
         return tuple(
-            TestWork(message, source.agent, source.test, author, source.is_weaker)
-            for message, author in zip(self.messages, authors, strict=True)
+            TestWork(
+                commit.message,
+                source.agent,
+                source.test,
+                f"{commit.author_name} <{commit.author_email}>",
+                source.is_weaker,
+            )
+            for commit in self.commits
         )
+
+
+def _source_of(branch: str, sources: Mapping[str, AgentBranch]) -> AgentBranch:
+    return sources.get(branch) or AgentBranch(branch, branch.rpartition("/")[2], "", "")
 
 
 def read_test_changes(
@@ -77,7 +76,7 @@ def read_test_changes(
     diffs: DiffReader,
     branch: IntegratedBranch,
     outcome: IntegratorReport,
-    sources: Sequence[TestChangeSource] = (),
+    sources: Sequence[AgentBranch] = (),
 ) -> TestChanges:
     """Return the test changes in the commit of test and doc fixes; empty without such a commit."""
     squashed = next((commit for commit in branch.commits if commit.id == branch.squashed), None)
@@ -99,7 +98,7 @@ def _reported_commits(outcome: IntegratorReport) -> list[tuple[str, str]]:
 
 
 def _commits_of_branches(
-    repository: Repository, base: str, outcome: IntegratorReport, sources: Mapping[str, TestChangeSource]
+    repository: Repository, base: str, outcome: IntegratorReport, sources: Mapping[str, AgentBranch]
 ) -> list[tuple[str, str]]:
     """Return the commits of the squashed branches that are not fixes, in the order of a plain cherry-pick."""
     found = []
@@ -120,7 +119,7 @@ def _parts_of_commits(
     diffs: DiffReader,
     squashed: Commit,
     named: Sequence[tuple[str, str]],
-    sources: Mapping[str, TestChangeSource],
+    sources: Mapping[str, AgentBranch],
 ) -> TestChanges | None:
     """Return one test change for each agent, or None if cherry-picking them does not result in the same tree."""
     try:
@@ -132,15 +131,15 @@ def _parts_of_commits(
         return None
     parts: dict[str, _AgentWork] = {}
     works: dict[str, tuple[TestWork, ...]] = {}
-    picks: list[Pick] = []
+    picks: list[Commit] = []
     tree = squashed.parent_tree
     for group in groups:
         group.before = tree
-        keys = [diffs.content_key(pick.before, pick.after) for pick in group.picks]
+        keys = [diffs.content_key(commit.parent_tree, commit.tree) for commit in group.commits]
         owner = PART_PREFIX + hashlib.sha256("".join(keys).encode()).hexdigest()[:35]
-        own = [replace(pick, owner=owner) for pick in group.picks]
-        steps = pick_all(space, tree, own)
-        if any(step.merge is not None for step in steps):
+        own = [replace(commit, id=owner) for commit in group.commits]
+        steps = pick_all(space, own, tree)
+        if any(step.is_conflict for step in steps):
             return None
         tree = group.after = steps[-1].tree
         picks += own
@@ -159,39 +158,24 @@ def _grouped(space: ObjectSpace, named: Sequence[tuple[str, str]]) -> list[_Agen
     """Read the commits; raise GitError if one is missing."""
     if not named:
         return []
-    found = {commit: _CommitHead.read(space, commit) for _, commit in named}
-    changes = read_changes(space.original, list(found))
-    groups = []
-    for branch, commits in groupby(named, key=lambda entry: entry[0]):
-        heads = [(commit, found[commit]) for _, commit in commits]
-        groups.append(
-            _AgentWork(
-                branch,
-                [Pick(commit, head.parent_tree, head.tree, tuple(changes.get(commit, ()))) for commit, head in heads],
-                [head.message for _, head in heads],
-                [head.author for _, head in heads],
-            )
-        )
-    return groups
+    names = list(dict.fromkeys(commit for _, commit in named))
+    heads = {name: read_commit(space, name) for name in names}
+    changes = read_changes(space.original, names)
+    found = {name: replace(head, changes=tuple(changes.get(name, ()))) for name, head in heads.items()}
+    return [
+        _AgentWork(branch, [found[name] for _, name in commits])
+        for branch, commits in groupby(named, key=lambda entry: entry[0])
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class _CommitHead:
-    """The content of a commit object."""
-
-    tree: str
-    parent_tree: str
-    message: str
-    author: tuple[str, str, str]
-    """Name, address, and time as git writes it."""
-
-    @classmethod
-    def read(cls, space: ObjectSpace, commit: str) -> _CommitHead:
-        fields, message = commit_fields(space, commit)
-        parent_tree = commit_fields(space, fields["parent"])[0]["tree"] if "parent" in fields else ""
-        name, _, rest = fields.get("author", "").rpartition(" <")
-        address, _, when = rest.partition("> ")
-        return cls(fields["tree"], parent_tree or space.write("tree", b""), message, (name, address, when))
+def read_commit(space: ObjectSpace, name: str) -> Commit:
+    """Return a commit without its changes; raise GitError if it is missing."""
+    fields, message = commit_fields(space, name)
+    parent = fields.get("parent", "")
+    parent_tree = commit_fields(space, parent)[0]["tree"] if parent else space.write("tree", b"")
+    author, _, rest = fields.get("author", "").rpartition(" <")
+    address, _, when = rest.partition("> ")
+    return Commit(name, parent, fields["tree"], parent_tree, author, address, when, message)
 
 
 def commit_fields(space: ObjectSpace, commit: str) -> tuple[dict[str, str], str]:
@@ -213,14 +197,18 @@ def _is_known(space: ObjectSpace, commit: str) -> bool:
         return False
 
 
-def _part(number: int, owner: str, group: _AgentWork, squashed: Commit, sources: Mapping[str, TestChangeSource]) -> Fix:
+def _part(number: int, owner: str, group: _AgentWork, squashed: Commit, sources: Mapping[str, AgentBranch]) -> Fix:
     known_sources = [sources[branch] for branch in group.branches if branch in sources]
-    name, address, when = group.authors[0]
-    changes = {change.path: change for pick in group.picks for change in pick.changes}
-    commit = Commit(
-        owner, squashed.parent, group.after, group.before, name, address, when, "\n\n".join(group.messages),
-        tuple(changes.values()),
-    )  # fmt: skip
+    changes = {change.path: change for commit in group.commits for change in commit.changes}
+    commit = replace(
+        group.commits[0],
+        id=owner,
+        parent=squashed.parent,
+        tree=group.after,
+        parent_tree=group.before,
+        message="\n\n".join(commit.message for commit in group.commits),
+        changes=tuple(changes.values()),
+    )
     return Fix(
         commit=commit,
         position=number,
@@ -233,13 +221,13 @@ def _part(number: int, owner: str, group: _AgentWork, squashed: Commit, sources:
     )
 
 
-def _named(sources: Iterable[TestChangeSource], branches: Iterable[str]) -> tuple[str, ...]:
+def _named(sources: Iterable[AgentBranch], branches: Iterable[str]) -> tuple[str, ...]:
     agents = [plain(source.agent, 200) for source in sources]
     return tuple(dict.fromkeys(agents or [branch.rpartition("/")[2] for branch in branches]))
 
 
 def _parts_of_hunks(
-    space: ObjectSpace, squashed: CommitHunks, named: Sequence[tuple[str, str]], sources: Mapping[str, TestChangeSource]
+    space: ObjectSpace, squashed: CommitHunks, named: Sequence[tuple[str, str]], sources: Mapping[str, AgentBranch]
 ) -> TestChanges:
     """Return a test change for each hunk. Its authors are the agents that changed its file, as far as is known."""
     branches_of_path: dict[str, dict[str, None]] = {}
@@ -254,8 +242,9 @@ def _parts_of_hunks(
         branches = tuple(dict.fromkeys(name for path in paths for name in branches_of_path.get(path, ())))
         known_sources = [sources[branch] for branch in branches if branch in sources]
         owner = PART_PREFIX + hunk.key
-        picks.append(Pick(owner, before, after))
         commit = replace(squashed.commit, id=owner, tree=after, parent_tree=before, changes=hunk.changes)
+        # Its changes are those of the whole file, so that only a merge picks it exactly.
+        picks.append(replace(commit, changes=()))
         parts.append(
             Fix(
                 commit=commit,
@@ -269,3 +258,54 @@ def _parts_of_hunks(
             )
         )
     return TestChanges(tuple(parts), tuple(picks), are_hunks=True)
+
+
+MOST_LEFT_OUT: Final = 50
+
+
+def read_left_out(
+    repository: Repository, branch: IntegratedBranch, outcome: IntegratorReport, sources: Mapping[str, AgentBranch]
+) -> tuple[Fix, ...]:
+    """Return the fixes that the integrator left out, if their commits exist here.
+
+    `sources` are the agents' branches by name.
+    """
+    found: dict[str, Fix] = {}
+    on_branch = {commit.id for commit in branch.commits}
+    for left in outcome.failed:
+        source = _source_of(left.branch, sources)
+        for commit in _fix_commits(repository, branch.base, left.commit, source.tip):
+            known = found.get(commit.id)
+            if commit.id in on_branch or (known is None and len(found) >= MOST_LEFT_OUT):
+                continue
+            branches = tuple(dict.fromkeys((*(known.branches if known else ()), plain(left.branch, 200))))
+            number = len(found) + 1 if known is None else known.rank - len(branch.fixes)
+            found[commit.id] = Fix(
+                commit=commit,
+                position=len(branch.commits) + number,
+                rank=len(branch.fixes) + number,
+                title=plain(commit.subject.removeprefix(FIX_PREFIX), 300).strip() or "(no title)",
+                branch=branches[0],
+                branches=branches,
+                agents=tuple(dict.fromkeys((*(known.agents if known else ()), plain(source.agent, 200)))),
+                tests=tuple(dict.fromkeys((*(known.tests if known else ()), *((source.test,) if source.test else ())))),
+            )
+    return tuple(found.values())
+
+
+def _fix_commits(repository: Repository, base: str, named: str, tip: str) -> Iterable[Commit]:
+    """Return the commit with this name; without a name, the fixes of the branch."""
+    last = repository.find(named or tip) if named or tip else None
+    if last is None:
+        return ()
+    first = f"{last}^" if named else base
+    try:
+        commits = read_commits(repository, repository.resolve(first), last)
+    except (GitError, SwarmError):
+        return ()
+    return tuple(commit for commit in commits if commit.subject.lstrip().startswith(FIX_PREFIX))
+
+
+def is_taken(left: LeftOut, taken: Iterable[Fix]) -> bool:
+    """Return whether a left-out fix is among the fixes that the plan includes."""
+    return any(fix.id == left.commit if left.commit else left.branch in fix.branches for fix in taken)

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -78,6 +78,20 @@ def verdict_of_hunks(verdicts: Collection[Verdict | None]) -> Verdict | None:
     if len(set(verdicts)) == 1:
         return next(iter(verdicts))
     return Verdict.PARTLY if set(verdicts) == {Verdict.KEEP, Verdict.REVERT} else None
+
+
+def verdict_counts(verdicts: Mapping[str, str], fixes: Iterable[str]) -> tuple[int, int, int, int]:
+    """Return how many of the fixes are kept, partly kept, reverted and open."""
+    found = [verdicts.get(fix) for fix in fixes]
+    kept, partly, reverted = (found.count(word) for word in ("keep", "partly", "revert"))
+    return kept, partly, reverted, len(found) - kept - partly - reverted
+
+
+def closing_line(verdicts: Mapping[str, str], fixes: Collection[str]) -> str:
+    """Return the line for scripts that is printed at the end of a review."""
+    kept, partly, reverted, still_open = verdict_counts(verdicts, fixes)
+    in_part = f", {partly} partly" if partly else ""
+    return f"reviewed {kept + partly + reverted} of {len(fixes)}, {reverted} reverted{in_part}, {still_open} open"
 
 
 class VerdictFold:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from swarm_tui.adapters.git import Identity
 from swarm_tui.adapters.git.history import read_commits
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.processes.run import finish_in_thread
@@ -19,9 +18,8 @@ from swarm_tui.model.events import Integrated
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.revision import Revision
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.review.changes import Pick
 from swarm_tui.review.open import read_integrator_outcome
-from swarm_tui.review.rebuild import pick_all
+from swarm_tui.review.picking import CommitBuilder, pick_all
 from swarm_tui.sweep.agent_context import before_refs
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.integrate import count_fixes, integrated_branch, set_branch, write_outcome
@@ -81,7 +79,7 @@ class _Place:
     """One commit of the new branch: what is picked for it, and whose message it has."""
 
     commit: Commit
-    picks: tuple[Pick, ...]
+    picks: tuple[Commit, ...]
     message: str
 
 
@@ -126,20 +124,15 @@ def _places(commits: Sequence[Commit], fix: str, made: Sequence[Commit], files: 
     squashed = next((commit.id for commit in commits if commit.subject.startswith(SQUASH_PREFIX)), None)
     places = []
     for commit in commits:
-        own = Pick(commit.id, commit.parent_tree, commit.tree, commit.changes)
         if commit.id == fix:
             # Without a commit of tests and docs there is none that new tests could go into but the fix itself.
             added = made if squashed is None else fixes
-            places.append(_Place(commit, (own, *map(_pick, added)), _revised_message(commit, fixes)))
+            places.append(_Place(commit, (commit, *added), _revised_message(commit, fixes)))
         elif commit.id == squashed:
-            places.append(_Place(commit, (own, *map(_pick, tests)), commit.message))
+            places.append(_Place(commit, (commit, *tests), commit.message))
         else:
-            places.append(_Place(commit, (own,), commit.message))
+            places.append(_Place(commit, (commit,), commit.message))
     return places
-
-
-def _pick(commit: Commit) -> Pick:
-    return Pick(commit.id, commit.parent_tree, commit.tree, commit.changes)
 
 
 def _revised_message(old: Commit, made: Sequence[Commit]) -> str:
@@ -156,29 +149,22 @@ def _revised_message(old: Commit, made: Sequence[Commit]) -> str:
 
 def _build(space: ObjectSpace, base: str, base_tree: str, places: Sequence[_Place]) -> tuple[dict[str, str], str]:
     """Make the commits; return the new id of each old one, and the last of them."""
-    parent, tree = base, base_tree
+    builder, tree = CommitBuilder(space, base), base_tree
     new_ids: dict[str, str] = {}
     for place in places:
-        steps = pick_all(space, tree, place.picks)
+        steps, commit = pick_all(space, place.picks, tree), place.commit
         blocked = next((step.merge for step in steps if step.merge is not None), None)
         if blocked is not None:
             paths = ", ".join(plain(path, 80) for path in blocked.conflict_paths[:3])
             raise SwarmError(
-                f"with it {plain(place.commit.subject, 80)!r} conflicts in {paths}", "`swarm-tui integrate` begins anew"
+                f"with it {plain(commit.subject, 80)!r} conflicts in {paths}", "`swarm-tui integrate` begins anew"
             )
-        result, commit = steps[-1].tree, place.commit
-        if parent == commit.parent and result == commit.tree and place.message == commit.message:
-            parent, tree = commit.id, result
-            continue
-        parent = new_ids[commit.id] = space.commit(
-            result,
-            [parent],
-            place.message.encode("utf-8", "replace"),
-            author=Identity(commit.author_name, commit.author_email),
-            authored=f"@{commit.authored}",
-        )
-        tree = result
-    return new_ids, parent
+        tree = steps[-1].tree
+        if builder.tip == commit.parent and tree == commit.tree and place.message == commit.message:
+            builder.tip = commit.id
+        else:
+            new_ids[commit.id] = builder.add(tree, place.message, like=commit)
+    return new_ids, builder.tip
 
 
 def _read_outcome(context: SweepContext) -> IntegratorReport:

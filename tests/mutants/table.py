@@ -35,6 +35,11 @@ CORE: Final[dict[str, tuple[str, ...]]] = {
         "tests/review/test_review.py",
         "tests/review",
     ),
+    "swarm_tui/review/picking.py": (
+        "tests/review/test_plan.py",
+        "tests/review/test_preview.py",
+        "tests/review/test_parts.py",
+    ),
     "swarm_tui/review/apply.py": ("tests/review/test_apply.py",),
     "swarm_tui/room/grid/draw_layout.py": (
         "tests/room/test_layout.py",

@@ -103,7 +103,7 @@ def test_revert_names_agents_and_manual_resolution(review: Review) -> None:
     fix = replace(ranked(review, 2), agents=tuple(f"agent-{number}" for number in range(6)))
     line = VerdictLine(at=1_763_445_120, by="ada", commit=fix.id, verdict=Verdict.REVERT, why=" too broad ")
     message = revert_message(fix.commit, fix, line, by="eve", sweep="s1", total=5, is_resolved=True)
-    assert message.decode() == (
+    assert message == (
         'Revert "[FIX_IMPL] Fix number 2"\n\n'
         f"This reverts commit {fix.id}.\n\n"
         "Fix 2 of 5 of sweep s1, reverted by ada on 2025-11-18.\n\n"
@@ -112,7 +112,7 @@ def test_revert_names_agents_and_manual_resolution(review: Review) -> None:
         "A conflict with a later commit was resolved by hand.\n"
     )
     bare = revert_message(fix.commit, None, None, by="", sweep="", total=5, is_resolved=False)
-    assert bare.decode() == (
+    assert bare == (
         f'Revert "[FIX_IMPL] Fix number 2"\n\nThis reverts commit {fix.id}.\n\nA commit, reverted by a reviewer.\n'
     )
 

@@ -80,15 +80,15 @@ def check_law(history: list[list[Change]], reverted: set[int], hunks: set[tuple[
             of_each = [rows[commit] for commit in commits]
             named = {of_each[fix][place].id for fix, place in hunks if fix < len(of_each) and place < len(of_each[fix])}
             preview = review.preview_of(whole | named)
-            steps = review.previewer.steps(whole | named)
+            steps = review.stack.without(whole | named)
         assert file_contents(project.root) == before
         project.git("clone", "--quiet", "--shared", ".", str(folder / "split"))
         clone = GitProject(folder / "split")
         last = split(clone, commits, rows, named - {row.id for commit in whole for row in rows[commit]})
-        newest_first = [last[commit.id] for commit, _ in steps]
+        newest_first = [last[step.commit.id] for step in steps]
         tree, conflicts = revert_for_real(folder / "scratch", clone, newest_first, renames)
         assert preview.tree == (None if conflicts else tree)
-        assert (steps[-1][1].tree if steps else preview.tree) == tree
+        assert (steps[-1].tree if steps else preview.tree) == tree
         assert {last[conflict.commit] for conflict in preview.conflicts} == conflicts.keys()
 
 

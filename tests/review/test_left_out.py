@@ -10,10 +10,10 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.review.apply import apply_plan, plan_apply
+from swarm_tui.review.changes import AgentBranch
 from swarm_tui.review.conflicts import find_resolutions
 from swarm_tui.review.review import Review
 from swarm_tui.review.shapes import conflict_summary
-from swarm_tui.review.test_changes import TestChangeSource
 from swarm_tui.review.verdicts import Verdict
 from tests.git_project import GitProject
 from tests.review.conftest import Integrated, number_lines
@@ -46,7 +46,7 @@ def review(integrated: Integrated, better: str) -> Iterator[Review]:
         "integrated",
         folder=integrated.folder,
         outcome=IntegratorReport(failed=failed),
-        sources=[TestChangeSource("swarm/x/better", "better", "test_x", tip)],
+        sources=[AgentBranch("swarm/x/better", "better", "test_x", tip)],
         by="ada",
     ) as opened:
         yield opened

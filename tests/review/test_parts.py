@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from swarm_tui.adapters.git import Repository
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.review.apply import apply_plan, plan_apply
-from swarm_tui.review.changes import Conflict, Fix
+from swarm_tui.review.changes import AgentBranch, Conflict, Fix
 from swarm_tui.review.review import Review
-from swarm_tui.review.test_changes import TestChangeSource
 from swarm_tui.review.verdicts import ReviewFolder, Verdict
 from tests.git_project import GitProject, file_contents
 from tests.review.conftest import number_lines
@@ -41,7 +40,7 @@ def check_law(parts: list[list[Change]], fixes: list[list[Change]], numbers: set
         with open_picked(folder, picked) as review:
             found = review.load_parts()
             assert not found.are_hunks or not picked.parts
-            owners = [pick.owner for pick in found.picks]
+            owners = [commit.id for commit in found.picks]
             # Users select test changes. Identical work of several agents is one test change.
             chosen = {owners[number] for number in numbers if number < len(owners)}
             reverted = {picked.fixes[number] for number in numbers if number < len(picked.fixes)}
@@ -100,9 +99,7 @@ class Swept:
             squashed_branches=("one", "two", "three"),
             squashed_commits=squashed,  # type: ignore[call-arg]
         )
-        sources = [
-            TestChangeSource(branch, f"agent {branch}", f"tests/test_a.py::{branch}", tip) for branch, tip in names
-        ]
+        sources = [AgentBranch(branch, f"agent {branch}", f"tests/test_a.py::{branch}", tip) for branch, tip in names]
         review = ReviewFolder(self.folder / "review/verdicts.jsonl", self.folder / "review")
         repository = Repository.open(self.project.root)
         return Review.open(repository, "main", "integrated", folder=review, outcome=outcome, sources=sources, by="ada")

@@ -6,7 +6,9 @@ import pytest
 
 from swarm_tui.model.commits import Commit, FileChange
 from swarm_tui.review.changes import IntegratedBranch
-from swarm_tui.review.stack import can_be_reverted_by_path, closing_line, commits_changing, later_commits_that_stay
+from swarm_tui.review.picking import can_be_picked_by_path, inverse
+from swarm_tui.review.stack import commits_changing, later_commits_that_stay
+from swarm_tui.review.verdicts import closing_line
 
 
 def change(status: str, old_mode: str = "100644", new_mode: str = "100644", path: str = "a.txt") -> FileChange:
@@ -45,7 +47,7 @@ BRANCH = IntegratedBranch("base", "base tree", "4", "tip tree", COMMITS, ())
     ],
 )
 def test_only_additions_and_edits_are_reverted_by_path(changes: list[FileChange], is_possible: bool) -> None:
-    assert can_be_reverted_by_path(commit("x", *changes)) is is_possible
+    assert can_be_picked_by_path(inverse(commit("x", *changes))) is is_possible
 
 
 def test_later_commits_stay_unless_reverted() -> None:

@@ -17,7 +17,7 @@ from swarm_tui.adapters.git.merging import MergeResult, MergeWay, best_merge_way
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.review.changes import Conflict, Preview
 from swarm_tui.review.ranking import rank_fixes
-from swarm_tui.review.stack import Previewer
+from swarm_tui.review.stack import Stack
 from tests.git_project import GitProject, file_contents
 from tests.review.conftest import Integrated, number_lines
 from tests.review.found import FoundHistory, read_found_histories
@@ -27,12 +27,12 @@ WAYS = list(MergeWay)
 
 
 @contextmanager
-def previewer_of(project: GitProject, base: str, way: MergeWay | None = None) -> Iterator[Previewer]:
+def stack_of(project: GitProject, base: str, way: MergeWay | None = None) -> Iterator[Stack]:
     repository = Repository.open(project.root)
     commits = read_commits(repository, base, repository.resolve("main"))
     branch = rank_fixes(commits, base=base, base_tree=repository.tree_of(base), is_all=True)
     with ObjectSpace(repository, merge_way=way) as space:
-        yield Previewer(space, branch)
+        yield Stack(space, branch)
 
 
 def ways_of_this_git() -> list[MergeWay]:
@@ -92,7 +92,7 @@ class CountingSpace(ObjectSpace):
 def test_fix_with_untouched_files_is_reverted_without_merge(integrated: Integrated, fix: int, merges: int) -> None:
     repository = Repository.open(integrated.project.root)
     with integrated.open() as review, CountingSpace(repository) as space:
-        assert Previewer(space, review.branch).preview([integrated.fixes[fix - 1]]).is_clean
+        assert Stack(space, review.branch).preview([integrated.fixes[fix - 1]]).is_clean
         assert space.merges == merges
 
 
@@ -106,15 +106,15 @@ def check_law(history: list[list[Change]], reverted: Collection[int], directory_
         real_tree, real_conflicts = revert_for_real(Path(folder) / "scratch", project, chosen, directory_renames)
         before = file_contents(project.root)
         for way in ways_of_this_git():
-            with previewer_of(project, base, way) as previewer:
-                preview = previewer.preview(chosen)
-                steps = previewer.steps(chosen)
+            with stack_of(project, base, way) as stack:
+                preview = stack.preview(chosen)
+                steps = stack.without(chosen)
             conflicts = {conflict.commit: set(conflict.paths) for conflict in preview.conflicts}
             assert conflicts.keys() == real_conflicts.keys()
             for commit, paths in conflicts.items():
                 assert paths
                 assert paths == (real_conflicts[commit] or paths)
-            assert (steps[-1][1].tree if steps else preview.tree) == real_tree
+            assert (steps[-1].tree if steps else preview.tree) == real_tree
             assert preview.tree == (None if real_conflicts else real_tree)
         assert file_contents(project.root) == before
 

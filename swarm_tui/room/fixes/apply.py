@@ -153,7 +153,7 @@ class PlanApplication:
 
         try:
             work = asyncio.ensure_future(
-                asyncio.to_thread(apply_plan, state.review, proposal, sweep=state.sweep, tell=tell)
+                asyncio.to_thread(apply_plan, state.review, proposal, sweep=state.sweep, on_commit=tell)
             )
             while not (await asyncio.wait({work}, timeout=SHOWN_EVERY))[0]:
                 left = seconds_left(count, total, time.monotonic() - began)
