@@ -91,8 +91,8 @@ async def test_weaker_tests_are_measured_stored_and_first(project: GitProject, r
     assert {path: path.read_bytes() for path in (tmp_path / "review/tests").iterdir()} == results
 
     rows = teeth_as_list(found, {weaker.test: "It is simpler now."})
-    assert rows[-1] == "3 tests changed or new, 2 weaker"
-    assert "    its agent says: It is simpler now." in rows
+    assert rows[-1] == "3 changed or new tests, 2 weaker"
+    assert "    agent: It is simpler now." in rows
     assert f"  {honest.test}  a check is gone, {honest.kill_words}" in rows
 
 
