@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,13 +13,14 @@ PACKAGE: Final = Path(__file__).parent.parent / "swarm_tui"
 # What is copied elsewhere and run there: the demo's sample project is a user's project, no part of the house.
 COPIED: Final = (PACKAGE / "demo" / "sample",)
 
-_DATA: Final = frozenset({"errors", "files", "model"})
+_DATA: Final = frozenset({"errors", "files", "model", "events"})
 _CORE: Final = _DATA | {"adapters", "journal"}
 _SUBJECTS: Final = _CORE | {"failures", "money", "limits", "questions", "hosts", "agents", "review", "strength"}
 MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
     "errors": frozenset(),
     "files": frozenset({"errors"}),
     "model": frozenset({"errors"}),
+    "events": frozenset({"errors", "model"}),
     "adapters": _DATA,
     "journal": _DATA,
     "transcripts": _DATA | {"journal"},
@@ -47,6 +48,9 @@ MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
     "mngr_plugin": frozenset({"cli", "adapters"}),
 }
 
+WITH_EVENTS: Final = frozenset({"failures", "hosts", "integrator", "limits", "money", "questions"})
+"""Subjects with a module `events`, which imports nothing but `model`."""
+
 STARTERS: Final = frozenset(
     {"subprocess", "pexpect", "ptyprocess", "pty", "multiprocessing", "socket", "socketserver", "http", "ssl"}
     | {"urllib.request", "ftplib", "smtplib", "webbrowser", "git", "gitdb", "requests", "httpx"}
@@ -65,7 +69,9 @@ STARTING_OS_CALLS: Final = frozenset(
 )
 PURE: Final = (
     "model/", "failures/", "money/", "limits/stuck.py", "questions/groups.py", "questions/inbox.py", "hosts/lines.py",
-    "journal/since.py", "room/draw/", "room/grid/draw", "room/agent/draw", "room/fixes/draw", "room/inbox/draw",
+    "hosts/events.py", "integrator/events.py", "limits/events.py", "questions/events.py", "journal/events.py",
+    "journal/work_events.py", "journal/record.py", "journal/state.py", "journal/decode.py", "journal/since.py",
+    "room/draw/", "room/grid/draw", "room/agent/draw", "room/fixes/draw", "room/inbox/draw",
 )  # fmt: skip
 IMPURE_MODULES: Final = frozenset({"os", "io", "shutil", "tempfile", "fcntl", "mmap", "asyncio", "threading", "signal"})
 IMPURE_CALLS: Final = frozenset(
@@ -131,15 +137,25 @@ def does_io(tree: ast.AST) -> set[str]:
     return found | {call for call in calls_in(tree) if call.rpartition(".")[2] in IMPURE_CALLS}
 
 
+def part_named(parts: Sequence[str]) -> str:
+    """Return the package of a module, or `events` for the events of a subject, which the journal folds."""
+    return "events" if list(parts[1:2]) == ["events"] and parts[0] in WITH_EVENTS else parts[0]
+
+
 def imported_parts(tree: ast.AST) -> set[str]:
-    """Return the packages of swarm-tui that a module imports."""
-    known = {module.split(".")[1] for module in imports_of(tree) if module.startswith("swarm_tui.")}
-    return known - {"__version__"}
+    """Return the packages of swarm-tui that a module imports, but not those that it needs for types alone."""
+    for_types = {
+        module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for module in imports_of(node)
+    }
+    modules = [module for module in imports_of(tree) if module.startswith("swarm_tui.") and module not in for_types]
+    return {part_named(module.split(".")[1:]) for module in modules} - {"__version__"}
 
 
 def part_of(path: Path) -> str:
-    parts = path.relative_to(PACKAGE).parts
-    return parts[0] if len(parts) > 1 else path.stem
+    return part_named(list(path.relative_to(PACKAGE).with_suffix("").parts))
 
 
 @functools.cache
@@ -240,7 +256,7 @@ def all_imported_with(*modules: str) -> set[str]:
 
 def test_the_room_starts_without_what_only_its_other_screens_need() -> None:
     at_start = all_imported_with("swarm_tui.room.entry", "swarm_tui.room.grid.screen", "swarm_tui.agents.types.claude")
-    assert "swarm_tui.model.events" in at_start
+    assert "swarm_tui.journal.events" in at_start
     late = {f"swarm_tui.{part}" for part in ("review", "strength", "testing", "adapters.git", "agents.packaged")}
     late |= {"git", "pexpect", "pyte", "pygments", "tarfile", "http", "urllib.request", "multiprocessing", "jinja2"}
     assert {name for name in at_start if is_within(name, frozenset(late))} == set()

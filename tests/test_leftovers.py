@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.mngr_settings import MngrSettings, mngr_environment
+from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.processes.ends import end_marked_processes, marked_processes
+from swarm_tui.model.spec import MngrSettings
 from tests.leftovers import MARK, ROOT
 from tests.waiting import until
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from msgspec import structs
 
-from swarm_tui.journal.record import Try
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.pulled import ChangeKind, ChangeStatus, ClaimCheck, EscalationKind
 from swarm_tui.model.report import AgentReport
 from swarm_tui.model.results import CLAIMS, MARKS, Result

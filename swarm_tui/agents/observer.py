@@ -11,7 +11,7 @@ import msgspec
 from pydantic import ValidationError
 
 from swarm_tui.agents.contract import CONDITION_PATH
-from swarm_tui.model.api_errors import ApiError, api_error_text
+from swarm_tui.limits.events import ApiError, api_error_text
 from swarm_tui.model.questions import ClosedQuestion, Question
 from swarm_tui.model.text import plain
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, PACKED_OUTPUT_FOLDER, Task
 from swarm_tui.errors import UsageError
 from swarm_tui.files import read_regular
+from swarm_tui.integrator.events import Revision
 from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.results import Baseline
-from swarm_tui.model.revision import Revision
 
 if TYPE_CHECKING:
     from jinja2 import TemplateSyntaxError

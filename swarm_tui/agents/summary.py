@@ -8,8 +8,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from typing import Any, Final
 
-from swarm_tui.model.money import MOST_DOLLARS, MOST_TOKENS, ModelTokens
 from swarm_tui.model.text import plain
+from swarm_tui.money.events import MOST_DOLLARS, MOST_TOKENS, ModelTokens
 
 CALLS_KEPT: Final = 500
 _LENGTH: Final = 80

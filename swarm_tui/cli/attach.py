@@ -42,8 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.hosts.events import made_hosts
     from swarm_tui.hosts.registry import open_hosts
-    from swarm_tui.model.hosts import LOCAL_HOST, made_hosts
+    from swarm_tui.model.hosts import LOCAL_HOST
 
     sweep = opened_sweep(arguments.sweep, Path.cwd())
     record = find_integrator(sweep, arguments.target) or sweep.find_test(arguments.target)

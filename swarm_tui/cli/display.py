@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
-from swarm_tui.model.api_errors import dial_words
+from swarm_tui.limits.events import dial_words
 from swarm_tui.model.formatting import clock
 from swarm_tui.model.results import ALONG_BAR
 from swarm_tui.model.text import plain
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.journal.record import LogLine
+    from swarm_tui.model.event import LogLine
 
 _STYLES: Final = {
     "clean": "green",

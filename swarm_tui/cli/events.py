@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.model.events import Event
+    from swarm_tui.model.event import Event
 
 DESCRIPTION = """Print the log of a sweep, one line per event, or with --json all events of the journal. With --follow,
 continue until the sweep is finished, even if its engine is stopped and the sweep is resumed."""
@@ -78,7 +78,7 @@ class EventStream:
     def read(self) -> Iterator[tuple[bytes, Event]]:
         """Return some of the new events; skip lines that are not valid events."""
         from swarm_tui.journal.decode import parse_event
-        from swarm_tui.model.events import EngineEnded, EngineStarted
+        from swarm_tui.journal.events import EngineEnded, EngineStarted
 
         lines, _ = self._lines.read(1 << 22)
         self.has_more = bool(lines)
@@ -110,9 +110,8 @@ class EventStream:
 
 def _log_text(event: Event) -> str:
     from swarm_tui.cli.display import log_text
-    from swarm_tui.journal.log_lines import log_line_of
 
-    line = log_line_of(event)
+    line = event.log_line()
     return log_text(line) if line is not None else ""
 
 

@@ -92,7 +92,7 @@ def _held_tests(opened: OpenedSweep, text: str) -> list[str]:
 
 
 def _dollars_of(action: str, words: list[str]) -> float:
-    from swarm_tui.model.budget import is_possible_budget, parse_dollars
+    from swarm_tui.model.options import is_possible_budget, parse_dollars
 
     if len(words) == 1 and words[0].lower() == "none":
         return 0.0

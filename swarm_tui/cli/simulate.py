@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.open import require_terminal
-    from swarm_tui.model.budget import is_possible_budget
+    from swarm_tui.model.options import is_possible_budget
     from swarm_tui.room.splash import splash
 
     numbers = (arguments.tests - 1, arguments.rate, arguments.slots, arguments.hosts)

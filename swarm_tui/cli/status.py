@@ -17,11 +17,10 @@ from swarm_tui.model.results import BASELINE_WORDS, MARKS
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
+    from swarm_tui.failures.events import Alert
     from swarm_tui.failures.patterns import Pattern
     from swarm_tui.journal.open import OpenedSweep
     from swarm_tui.journal.record import TestRecord
-    from swarm_tui.model.alerts import Alert
-    from swarm_tui.model.money import ModelTokens
     from swarm_tui.model.pulled import Escalation
     from swarm_tui.model.shapes import (
         ShownAlarm,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         ShownTokens,
         ShownTrouble,
     )
+    from swarm_tui.money.events import ModelTokens
 
 _TRY_MARKS = {"runs": ".", "passed": "✓", "skipped": "⊘", "failed": "✗"}
 DESCRIPTION = """Print the state of each test of a sweep. This does not change the sweep or contact agents."""
@@ -309,7 +309,7 @@ def _host_table(opened: OpenedSweep) -> Iterable[str]:
 
 def _model_lines(opened: OpenedSweep) -> Iterable[str]:
     """Yield lines about API errors and lost logins."""
-    from swarm_tui.model.api_errors import dial_words
+    from swarm_tui.limits.events import dial_words
 
     state = opened.state
     if opened.has_running_engine and state.access.lost:
@@ -323,9 +323,9 @@ def _model_lines(opened: OpenedSweep) -> Iterable[str]:
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     from swarm_tui.cli.sweep_summary import integration_lines
     from swarm_tui.failures.alerts import alert_lines
-    from swarm_tui.journal.budget_events import BUDGET_CANNOT_HOLD
     from swarm_tui.journal.progress_file import integration_progress
     from swarm_tui.money.budget import cost_text
+    from swarm_tui.money.events import BUDGET_CANNOT_HOLD
     from swarm_tui.money.forecast import cost_of_each
     from swarm_tui.review.verdicts import applied_branch_of, count_kept, review_of_sweep
 

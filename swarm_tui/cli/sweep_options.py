@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 from swarm_tui.errors import UsageError
-from swarm_tui.model.budget import limit_text
 from swarm_tui.model.options import AGENTS, OPTIONS, Option, RunOptions
+from swarm_tui.money.events import limit_text
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from swarm_tui.journal.record import Integration, TestRecord
+from swarm_tui.integrator.events import Integration
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.model.results import MARKS, PULLED_RESULTS, Result, State

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from swarm_tui.failures.causes import cause_of_failure
+from swarm_tui.failures.events import Alert
 from swarm_tui.failures.patterns import Pattern, cause_of
 from swarm_tui.failures.traits import TraitCounts, common_traits, find_lifts, shared_traits, trait_words, traits_of
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.alerts import Alert
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain

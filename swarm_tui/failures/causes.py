@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from swarm_tui.model.failures import FailureDetail, RaisedError
+from swarm_tui.failures.events import FailureDetail, RaisedError
 from swarm_tui.model.text import plain
 
 LINES_KEPT: Final = 3

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from swarm_tui.hosts.events import HostState
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import age, counted, duration
-from swarm_tui.model.hosts import LOCAL_HOST, HostState
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import ACTIVE_MARKS, UNSOLVED_RESULTS, State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain

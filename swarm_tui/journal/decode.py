@@ -8,12 +8,27 @@ from typing import Any, Final
 
 import msgspec
 
-from swarm_tui.model.event import Event, TestEvent
-from swarm_tui.model.events import Harvested, UnknownEvent
+import swarm_tui.failures.events as failures
+import swarm_tui.hosts.events as hosts
+import swarm_tui.integrator.events as integrator
+import swarm_tui.journal.events as journal
+import swarm_tui.limits.events as limits
+import swarm_tui.money.events as money
+import swarm_tui.questions.events as questions
+from swarm_tui.journal import work_events as work
+from swarm_tui.journal.events import Harvested, UnknownEvent
+from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import PulledWork
 
 KNOWN_EVENTS: Final = tuple(
-    kind for base in (Event, TestEvent) for kind in base.__subclasses__() if kind not in (TestEvent, UnknownEvent)
+    kind
+    for module in (journal, work, questions, money, limits, failures, hosts, integrator)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, Event) and kind.__module__ == module.__name__
+    if kind is not UnknownEvent
+    and issubclass(kind, Event)
+    and kind.__module__ == module.__name__
+    and kind is not UnknownEvent
 )
 _TYPES: Final = frozenset(kind.__struct_config__.tag for kind in KNOWN_EVENTS)
 AnyEvent: Final[Any] = functools.reduce(operator.or_, KNOWN_EVENTS)

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 from swarm_tui.errors import JournalError
 from swarm_tui.files import open_regular
 from swarm_tui.journal.decode import parse_event
-from swarm_tui.model.events import Event
+from swarm_tui.model.event import Event
 
 _COMPARED: Final = 64
 LINE_LIMIT: Final = 1 << 26

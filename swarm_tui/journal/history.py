@@ -14,8 +14,21 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from swarm_tui.errors import JournalError
+from swarm_tui.failures.events import PatternRaised, QueueHeld, QueueReleased
 from swarm_tui.files import open_regular
+from swarm_tui.hosts.events import HostBack, HostGone, HostLost
+from swarm_tui.integrator.events import Integrated, Integrating, IntegrationFailed
 from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import (
+    EngineEnded,
+    EngineStarted,
+    Harvested,
+    Launched,
+    LaunchFailed,
+    Seen,
+    SlotsChanged,
+    Stopped,
+)
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT, EventFollower
 from swarm_tui.journal.open import OpenedSweep
@@ -28,8 +41,11 @@ from swarm_tui.journal.snapshot import (
     take_snapshot,
 )
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.limits.events import LoginLost, LoginRestored, Stuck
+from swarm_tui.model.event import Event
 from swarm_tui.model.spec import SweepSpec
+from swarm_tui.money.events import BudgetSpent
+from swarm_tui.questions.events import AskAnswered, Asked
 
 SLICE: Final = 1 << 18
 """The number of bytes between two states in memory. Folding them takes 20 ms."""
@@ -42,11 +58,11 @@ BLOCK: Final = 1 << 20
 LOOKED_AT: Final = 1 << 16
 
 STEPS: Final = (
-    happened.EngineStarted, happened.EngineEnded, happened.Launched, happened.LaunchFailed, happened.Seen,
-    happened.Harvested, happened.Stopped, happened.Stuck, happened.Asked, happened.AskAnswered,
-    happened.PatternRaised, happened.QueueHeld, happened.QueueReleased, happened.SlotsChanged, happened.BudgetSpent,
-    happened.LoginLost, happened.LoginRestored, happened.HostLost, happened.HostBack, happened.HostGone,
-    happened.Integrating, happened.Integrated, happened.IntegrationFailed,
+    EngineStarted, EngineEnded, Launched, LaunchFailed, Seen,
+    Harvested, Stopped, Stuck, Asked, AskAnswered,
+    PatternRaised, QueueHeld, QueueReleased, SlotsChanged, BudgetSpent,
+    LoginLost, LoginRestored, HostLost, HostBack, HostGone,
+    Integrating, Integrated, IntegrationFailed,
 )  # fmt: skip
 """Events that the step keys of the time view stop at."""
 _STEP: Final = re.compile(
@@ -195,7 +211,7 @@ def offset_behind(path: Path, seq: int) -> int:
     return 0 if any(event is not None and event.seq > seq for event in map(_event_of, lines)) else offset
 
 
-def _end_of_first(file: BinaryIO, is_first: Callable[[happened.Event], bool]) -> int:
+def _end_of_first(file: BinaryIO, is_first: Callable[[Event], bool]) -> int:
     """Return the offset after the last event that meets a condition which later events do not meet (binary search)."""
     low, high = 0, _end_of_lines(file)
     while low < high:
@@ -208,7 +224,7 @@ def _end_of_first(file: BinaryIO, is_first: Callable[[happened.Event], bool]) ->
     return low
 
 
-def _first_event(file: BinaryIO, start: int, end: int) -> tuple[int, happened.Event] | None:
+def _first_event(file: BinaryIO, start: int, end: int) -> tuple[int, Event] | None:
     """Return the first event whose line starts in a range, and the offset after it."""
     file.seek(max(0, start - 1))
     if start:
@@ -223,7 +239,7 @@ def _first_event(file: BinaryIO, start: int, end: int) -> tuple[int, happened.Ev
     return None
 
 
-def _last_event(file: BinaryIO, end: int) -> happened.Event | None:
+def _last_event(file: BinaryIO, end: int) -> Event | None:
     size = 1 << 16
     while end:
         start = max(0, end - size)
@@ -237,7 +253,7 @@ def _last_event(file: BinaryIO, end: int) -> happened.Event | None:
     return None
 
 
-def _event_of(line: bytes) -> happened.Event | None:
+def _event_of(line: bytes) -> Event | None:
     try:
         return parse_event(line)
     except ValueError:

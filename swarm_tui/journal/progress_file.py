@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.files import read_regular, replacing
+from swarm_tui.integrator.events import Integration
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.record import Integration
 from swarm_tui.model.formatting import Progress, duration
 from swarm_tui.model.text import plain
 

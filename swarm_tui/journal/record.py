@@ -1,42 +1,20 @@
-"""Parts of the state of a sweep: the record of a test, the integration and the log."""
+"""The record of one test in the state of a sweep."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from swarm_tui.model.api_errors import ApiError
-from swarm_tui.model.edits import FileEdit
-from swarm_tui.model.failures import FailureDetail
+from swarm_tui.integrator.events import Revision
+from swarm_tui.journal.work_events import FileEdit, Try
+from swarm_tui.limits.events import ApiError
 from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.money import NOTHING_SPENT, ModelTokens, Spending, spending_of_agent
 from swarm_tui.model.pulled import NOT_PULLED, PulledWork
 from swarm_tui.model.questions import OpenQuestion
 from swarm_tui.model.results import FINISHED_STATES, HINDERED, Baseline, Result, State, mark_of
-from swarm_tui.model.revision import Revision
+from swarm_tui.money.events import NOTHING_SPENT, ModelTokens, Spending, spending_of_agent
 
-
-class Try(NamedTuple):
-    """One pytest run of a test by its agent."""
-
-    number: int
-    passed: bool | None
-    """None while it runs."""
-    seconds: float
-    at: float
-    failure: str = ""
-    outcome: str = ""
-    """The outcome in pytest: passed, failed, skipped, xfailed or xpassed; empty in older journals and while it runs."""
-    reruns: int = 0
-    """The number of earlier runs by a rerun plugin of the project."""
-    detail: FailureDetail | None = None
-
-    @property
-    def word(self) -> str:
-        """The displayed word: runs, passed, skipped or failed."""
-        if self.passed is None:
-            return "runs"
-        return "passed" if self.passed else "skipped" if self.outcome == "skipped" else "failed"
+NAMES: Final = ("test", "agent", "branch", "file", "line", "block", "group", "baseline", "traits")
+"""Fields that both sweep.json and the `queued` event contain."""
 
 
 class TestRecord(NamedTuple):
@@ -146,36 +124,3 @@ class TestRecord(NamedTuple):
     @property
     def is_finished(self) -> bool:
         return self.state in FINISHED_STATES
-
-
-@dataclass(frozen=True, slots=True)
-class Integration:
-    """The state of the integration."""
-
-    state: str = "none"
-    """none, integrating, done, failed"""
-    branch: str | None = None
-    tip: str = ""
-    fixes: int = 0
-    left_out: int = 0
-    detail: str = ""
-    at: float | None = None
-    started_at: float | None = None
-    last_line: str = ""
-    """The last line of the running integrator."""
-    by: str = ""
-    """Who created the branch: builtin or agent."""
-    refused: str = ""
-    """Why the branch of the integrating agent is not used."""
-    problems: tuple[str, ...] = ()
-    """Problems of the branch."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line of the log."""
-
-    at: float
-    level: str
-    text: str
-    test: str = ""

@@ -15,10 +15,11 @@ from swarm_tui.errors import JournalError
 from swarm_tui.files import open_regular
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import AgentsStopped, Noted, Queued
 from swarm_tui.journal.folder import SweepFolder, draft_beside, write_beside
 from swarm_tui.journal.snapshot import Snapshot, keep_former_snapshot, take_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import AgentsStopped, Event, Noted, Queued
+from swarm_tui.model.event import Event
 from swarm_tui.model.spec import SweepSpec
 
 

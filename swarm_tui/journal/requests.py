@@ -14,9 +14,9 @@ import msgspec
 from swarm_tui.journal.append import LineAppender
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LineFollower
-from swarm_tui.model.budget import limit_text
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.questions import AnswerRule
+from swarm_tui.money.events import limit_text
 
 
 class RequestKind(StrEnum):

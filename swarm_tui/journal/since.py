@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from swarm_tui.journal.record import Integration, TestRecord
+from swarm_tui.failures.events import Alert
+from swarm_tui.integrator.events import Integration
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.alerts import Alert
 from swarm_tui.model.formatting import counted, money
-from swarm_tui.model.money import Spending
 from swarm_tui.model.results import Result, State
+from swarm_tui.money.events import Spending
 
 _COUNTED_SEPARATELY: Final = (Result.FAILED, Result.BLOCKED, Result.UNRESOLVED)
 

@@ -21,16 +21,17 @@ from typing import Any, Final
 import msgspec
 
 from swarm_tui.errors import JournalError
+from swarm_tui.failures.events import Alert
 from swarm_tui.files import open_regular, read_regular
+from swarm_tui.hosts.events import HostState
+from swarm_tui.integrator.events import Integration
 from swarm_tui.journal.folder import write_beside
-from swarm_tui.journal.record import Integration, LogLine, TestRecord
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.alerts import Alert
-from swarm_tui.model.api_error_events import ApiAccess
-from swarm_tui.model.budget import Budget
-from swarm_tui.model.hosts import HostState
-from swarm_tui.model.money import Spending
+from swarm_tui.limits.events import ApiAccess
+from swarm_tui.model.event import LogLine
 from swarm_tui.model.questions import AnswerRule
+from swarm_tui.money.events import Budget, Spending
 
 SNAPSHOT_VERSION: Final = 6
 SIZE_LIMIT: Final = 1 << 29

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.api_errors import time_of_day
+from swarm_tui.limits.events import time_of_day
 from swarm_tui.model.formatting import duration
 from swarm_tui.model.results import State
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.adapters.machine import MachineState
-from swarm_tui.model.api_errors import ApiError, ApiErrorKind, Throttle
-from swarm_tui.model.events import DialTurned
+from swarm_tui.limits.events import ApiError, ApiErrorKind, DialTurned, Throttle
 
 BURST: Final = 60.0
 """Troubles within so many seconds from a halving are answered by it."""

@@ -1,8 +1,25 @@
-"""Base of all events, and of the values in events."""
+"""Base of all events: what an event does to the state, and its line in the log."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, NamedTuple
+
 import msgspec
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.state import SweepState
+
+INTEGRATOR_KEY: Final = "(integrator)"
+"""The value of `test` in events of the integrating agent. No test can have this name."""
+
+
+class LogLine(NamedTuple):
+    """One line of the log."""
+
+    at: float
+    level: str
+    text: str
+    test: str = ""
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -24,6 +41,19 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=_ty
     def type(self) -> str:
         """The name of the event's type in the journal."""
         return str(self.__struct_config__.tag)
+
+    def apply(self, state: SweepState) -> None:
+        """Fold the event into the state of its sweep. Some events change nothing."""
+
+    def log_line(self) -> LogLine | None:
+        """Return the line of the event in the log, or None if it is not logged."""
+        return None
+
+    def logged(self, text: str, level: str = "info", test: str = "") -> LogLine:
+        """Return a line for the log with the time of the event."""
+        if test == INTEGRATOR_KEY:
+            return LogLine(self.at, level, f"the integrator: {text}")
+        return LogLine(self.at, level, text, test)
 
 
 class TestEvent(Event, frozen=True):

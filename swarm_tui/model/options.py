@@ -6,14 +6,13 @@ in sweep.json. This module does not import pydantic, so that `swarm-tui run --he
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
 from swarm_tui.errors import UsageError
-from swarm_tui.model.alerts import is_possible_threshold, parse_alike
-from swarm_tui.model.budget import is_possible_budget, parse_dollars
 from swarm_tui.model.run_limits import PROCESS_LIMIT, Confinement, RunLimits
 
 Value = TypeVar("Value")
@@ -103,6 +102,40 @@ _PROCESSORS: Final = Rule(lambda count: count >= 1, "use 1 or more")
 _PROCESSES: Final = Rule(lambda count: count >= 10, "use 10 or more: pytest itself needs some processes")
 _MEMORY: Final = Rule(lambda size: size >= 1 << 26, "use 64M or more, such as 2G")
 _SPEED: Final = Rule(lambda speed: 0 < speed <= 1e6, "use a number above 0; 10 is ten times as fast")
+FEWEST_ALIKE: Final = 2
+
+
+def parse_dollars(text: str) -> float:
+    """Return "20", "$20" or "2.50" as a number. Raise ValueError for other text."""
+    try:
+        return float(text.strip().removeprefix("$"))
+    except ValueError:
+        raise ValueError(f"invalid amount: {text!r} (use dollars, such as 20 or 2.50)") from None
+
+
+def is_possible_budget(dollars: float) -> bool:
+    """Return whether an amount is a valid budget: from $0.01 to $1,000,000."""
+    return 0.01 <= dollars <= 1e6
+
+
+def parse_alike(text: str) -> float:
+    """Return "5" as 5.0 and "10%" as 0.1. Raise ValueError for other text."""
+    number = float(text.removesuffix("%"))
+    return number / 100 if text.endswith("%") else number
+
+
+def is_possible_threshold(value: float) -> bool:
+    """Return whether a value is a valid threshold: a number of tests, a share below 1, or 0 for never."""
+    return value == 0 or 0 < value < 1 or (FEWEST_ALIKE <= value < math.inf and value == math.floor(value))
+
+
+def alike_needed(threshold: float, total: int) -> int | None:
+    """Return the threshold as a number of tests in a sweep of `total` tests, or None for never."""
+    if not threshold:
+        return None
+    return max(FEWEST_ALIKE, math.ceil(threshold * total) if threshold < 1 else int(threshold))
+
+
 _DOLLARS: Final = Rule(is_possible_budget, "use dollars, from 0.01 to 1,000,000")
 _SIMILAR: Final = Rule(is_possible_threshold, "use 2 or more, a share such as 10%, or 0 for never")
 _CONFINE: Final = Flag(

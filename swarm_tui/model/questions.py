@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from swarm_tui.model.event import Event, TestEvent, Value
+from swarm_tui.model.event import Value
 
 YES: Final = "yes"
 NO: Final = "no"
@@ -431,44 +431,3 @@ def rule_for(rules: dict[str, AnswerRule], asked: OpenQuestion, own_places: Mapp
 
 def _is_one_command(text: str) -> bool:
     return bool(text.split()) and not _SHELL_CHARACTERS & set(text)
-
-
-BY_TYPING: Final = "on the screen while a message was being typed there; a keystroke may have answered it"
-"""The reason why a question was closed that the user perhaps did not answer on purpose."""
-
-
-class Asked(TestEvent, frozen=True):
-    """An agent asked a question through its hook and is waiting for the answer."""
-
-    ask: Question
-
-
-class AskAnswered(TestEvent, frozen=True):
-    """An answer was written to the file that the agent's hook reads."""
-
-    ask: str
-    text: str = ""
-    by: str = ""
-    rule: str = ""
-    """The id of the rule that answered; empty if the user answered."""
-
-
-class AskClosed(TestEvent, frozen=True):
-    """An agent no longer waits for an answer to a question."""
-
-    ask: str
-    why: str = ""
-    """`answered` if the agent received the answer; otherwise the reason, such as `on the screen`."""
-
-
-class RuleMade(Event, frozen=True):
-    """The user added a rule that answers matching questions from now on."""
-
-    rule: AnswerRule
-
-
-class RuleEnded(Event, frozen=True):
-    """The user removed a rule."""
-
-    rule: str
-    by: str = ""

@@ -33,8 +33,6 @@ FORMAT_VERSION: Final = 2
 WATCH_SOURCE: Final = "watch"
 """The source of a journal of `swarm-tui watch`, with agents that no sweep started."""
 INTEGRATOR_SLUG: Final = "integrator"
-INTEGRATOR_KEY: Final = "(integrator)"
-"""The value of `test` in events of the integrating agent. No test can have this name."""
 BASE_SLUG: Final = "base"
 RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed", BASE_SLUG})
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")

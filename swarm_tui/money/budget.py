@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.budget import WARNED_AT, budget_text
-from swarm_tui.model.events import BudgetBlind, BudgetSpent, OverBudget
 from swarm_tui.model.results import Result
+from swarm_tui.money.events import WARNED_AT, BudgetBlind, BudgetSpent, OverBudget, budget_text
 
 _NOISE: Final = 1e-6
 """Tolerance for rounding errors of floating-point sums."""

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import counted, money
-from swarm_tui.model.money import NOTHING_SPENT, Spending
 from swarm_tui.model.results import ACTIVE_STATES, State
+from swarm_tui.money.events import NOTHING_SPENT, Spending
 
 
 def spending_of(records: Iterable[TestRecord]) -> Spending:

@@ -10,13 +10,13 @@ from swarm_tui.failures.causes import cause_of_text
 from swarm_tui.failures.patterns import cause_of, last_failure, raw_cause
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.budget import limit_text
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.pulled import EscalationKind
 from swarm_tui.model.questions import OpenQuestion, Question, QuestionKind, asked_lines, common_subject, identity
 from swarm_tui.model.results import Result, State
-from swarm_tui.model.spec import INTEGRATOR_KEY
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.money.events import limit_text
 from swarm_tui.questions.groups import group_key, is_turn_over, item_of_turn
 
 

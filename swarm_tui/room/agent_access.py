@@ -13,11 +13,12 @@ from swarm_tui.agents.types import AgentType, agent_type_of_sweep, kind_of
 from swarm_tui.errors import SwarmError
 from swarm_tui.files import read_regular
 from swarm_tui.hosts.attach import Attacher, SshAttacher
+from swarm_tui.hosts.events import HostState, made_hosts
 from swarm_tui.hosts.protocol import AgentAddress, Host
 from swarm_tui.hosts.registry import Hosts, open_hosts, place_on
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.hosts import LOCAL_HOST, HostState, made_hosts
+from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.transcripts.locate import SCREEN_NAME
 

@@ -9,10 +9,11 @@ from typing import Final, NamedTuple, Unpack
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import RequestDetails, RequestKind
-from swarm_tui.model.budget import is_possible_budget, limit_text, parse_dollars
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.options import is_possible_budget, parse_dollars
 from swarm_tui.model.results import State
 from swarm_tui.money.budget import cost_text
+from swarm_tui.money.events import limit_text
 from swarm_tui.room.actions import OF_NO_SWEEP, Action, ScreenServices
 from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.grid.draw import short_name

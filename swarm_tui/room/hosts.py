@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from swarm_tui.hosts.events import made_hosts
 from swarm_tui.hosts.lines import HostLine, free_slots_reason
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.hosts import made_hosts
 from swarm_tui.model.results import State
 from swarm_tui.room.actions import Action
 from swarm_tui.room.draw.hosts import draw_host_detail, draw_host_row, name_width

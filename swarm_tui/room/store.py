@@ -17,9 +17,10 @@ from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.progress_file import integration_progress
-from swarm_tui.journal.record import LogLine, TestRecord
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import Request, RequestDetails, RequestKind, append_request, request_words
 from swarm_tui.journal.state import SweepState
+from swarm_tui.model.event import LogLine
 from swarm_tui.model.formatting import Progress, wall_clock
 from swarm_tui.model.results import ACTIVE_STATES, UNSOLVED_RESULTS, State
 from swarm_tui.money.forecast import seconds_to_end

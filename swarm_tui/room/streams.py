@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 from textual.widget import Widget
 
-from swarm_tui.journal.record import LogLine
+from swarm_tui.model.event import LogLine
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
 from swarm_tui.room.actions import Action

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.agents.types import agent_type_of_sweep
-from swarm_tui.model.api_errors import dial_words
-from swarm_tui.model.budget import WARNED_AT, Budget
+from swarm_tui.limits.events import dial_words
 from swarm_tui.model.formatting import age, counted, wall_clock
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.money.budget import cost_text
+from swarm_tui.money.events import WARNED_AT, Budget
 from swarm_tui.questions.inbox import WAITING_KINDS, Item, ItemKind
 from swarm_tui.room.actions import SCREENS, ScreenEntry
 from swarm_tui.room.draw.frame import HeaderFacts, NextFacts, ScreenFacts

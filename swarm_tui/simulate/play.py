@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import EngineStarted
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import EngineStarted
 from swarm_tui.model.questions import AnswerRule, Question, fits, item_id
 from swarm_tui.money.budget import due_budget_events
 from swarm_tui.questions.groups import GONE

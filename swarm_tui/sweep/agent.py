@@ -13,8 +13,9 @@ from swarm_tui.agents.judging import AgentEnd, Evidence, claim_of, judge, lacks_
 from swarm_tui.agents.types import AgentType, agent_type_of_sweep
 from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.protocol import AgentAddress
-from swarm_tui.journal.record import TestRecord, Try
-from swarm_tui.model.events import Harvested, Stopped
+from swarm_tui.journal.events import Harvested, Stopped
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.report import OUTCOME_FILE, AgentReport, InvalidReport, parse_report, report_of
 from swarm_tui.model.results import MARKS, Result

@@ -11,7 +11,7 @@ from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.hosts.protocol import AgentAddress, Host
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Event
+from swarm_tui.model.event import Event
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.spec import INTEGRATOR_SLUG, SweepSpec
 from swarm_tui.sweep.watch import AgentFollower

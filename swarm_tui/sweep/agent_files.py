@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from swarm_tui.agents.observer import AgentObserver
+from swarm_tui.failures.events import parse_failure
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, FileSlice, FoundFile, ReadRequest
-from swarm_tui.journal.record import Try
-from swarm_tui.model.events import Committed, ForeignImports, TryFinished, TryStarted
-from swarm_tui.model.failures import parse_failure
+from swarm_tui.journal.work_events import Committed, ForeignImports, Try, TryFinished, TryStarted
 from swarm_tui.model.text import plain
 from swarm_tui.transcripts.locate import fits_pattern
 

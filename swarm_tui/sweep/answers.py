@@ -12,10 +12,10 @@ from swarm_tui.agents.observer import AnswerFile
 from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.protocol import AgentFile
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import AskAnswered
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.questions import OpenQuestion, answer_problem, rule_for
 from swarm_tui.model.text import plain
+from swarm_tui.questions.events import AskAnswered
 from swarm_tui.questions.groups import GONE, find_wait
 from swarm_tui.sweep.agent_context import AgentContext, AgentWatches
 from swarm_tui.sweep.messages import AgentMessages

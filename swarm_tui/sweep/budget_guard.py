@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from swarm_tui.model.budget import limit_text
-from swarm_tui.model.events import OverBudget
-from swarm_tui.model.spec import INTEGRATOR_KEY
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.money.budget import due_budget_events
+from swarm_tui.money.events import OverBudget, limit_text
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages

@@ -15,9 +15,10 @@ from swarm_tui.adapters.processes.environment import passed_variables
 from swarm_tui.hosts.preparation import HostPreparation
 from swarm_tui.hosts.protocol import AgentAddress, Host
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Noted
 from swarm_tui.journal.folder import SweepFolder, make_own_folder
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Event, Noted
+from swarm_tui.model.event import Event
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent_context import agent_address

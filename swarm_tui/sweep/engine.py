@@ -21,14 +21,15 @@ from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.hosts.events import made_hosts
 from swarm_tui.hosts.registry import open_hosts
+from swarm_tui.integrator.events import IntegrationFailed
 from swarm_tui.journal.append import EngineLock, JournalWriter, engine_process_id
+from swarm_tui.journal.events import CheckoutChanged, EngineEnded, EngineStarted
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.recover import JournalOwner, RecoveredJournal, take_up_journal
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import CheckoutChanged, EngineEnded, EngineStarted, IntegrationFailed
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.hosts import made_hosts
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent_context import integrator_of
 from swarm_tui.sweep.context import SweepContext, agents_environment

@@ -13,10 +13,10 @@ from swarm_tui.adapters.git.checkouts import init_repository
 from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_messages import AgentDetails, CreateRequest, NewHost
 from swarm_tui.errors import AdapterError, SwarmError
+from swarm_tui.hosts.events import HostEnded, HostMade, HostMaking, made_hosts
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile
 from swarm_tui.hosts.registry import Hosts, place_on
-from swarm_tui.model.events import HostEnded, HostMade, HostMaking
-from swarm_tui.model.hosts import HostSettings, made_hosts
+from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent_context import agent_address

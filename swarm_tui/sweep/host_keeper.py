@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.agents.judging import AgentEnd
+from swarm_tui.hosts.events import HostBack, HostGone, HostLost, HostSeen
 from swarm_tui.hosts.protocol import AgentFile, AgentStatus, HostReport, HostUnreachable, ReadRequest
-from swarm_tui.model.events import Harvested, HostBack, HostGone, HostLost, HostSeen, Launched, Queued
+from swarm_tui.journal.events import Harvested, Launched, Queued
 from swarm_tui.model.formatting import duration
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State

@@ -14,6 +14,7 @@ from swarm_tui.adapters.pytest import pytest_argument
 from swarm_tui.agents.contract import BUNDLE_FILE
 from swarm_tui.errors import SwarmError
 from swarm_tui.failures.causes import cause_of_text
+from swarm_tui.integrator.events import Integrated
 from swarm_tui.integrator.inputs import (
     INPUTS_FILE,
     BranchInput,
@@ -26,7 +27,6 @@ from swarm_tui.integrator.inputs import (
 from swarm_tui.journal.folder import make_own_folder, write_beside
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import FIX_PREFIX
-from swarm_tui.model.events import Integrated
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.pulled import BLOCKING_KINDS, Escalation, EscalationKind, Location
 from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE, IntegratorReport, LeftOut, parse_integrator_report

@@ -23,10 +23,11 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.files import read_regular
 from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.integrator.events import Integrating, IntegrationFailed
 from swarm_tui.integrator.inputs import INPUTS_FILE, IntegratorInputs, Submission
 from swarm_tui.journal.folder import make_own_folder, write_beside
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import Integrating, IntegrationFailed
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.report import (
     INTEGRATOR_OUTCOME_FILE,
     INTEGRATOR_OUTCOME_SIZE_LIMIT,
@@ -34,7 +35,7 @@ from swarm_tui.model.report import (
     parse_agents_integration,
     parse_integrator_report,
 )
-from swarm_tui.model.spec import INTEGRATOR_KEY, SweepSpec
+from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.sweep.agent_context import LABEL_ROLE, LABEL_SWEEP, integrator_of
 from swarm_tui.sweep.context import SweepContext

@@ -28,8 +28,8 @@ from swarm_tui.hosts.preparation import TASK_FILE, AgentPaths, local_paths, path
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, Host, ReadRequest
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import RECORDING, SshHost
+from swarm_tui.journal.events import Harvesting, Launched, Launching
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import Harvesting, Launched, Launching
 from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
 from swarm_tui.model.results import LIVING_STATES, State
 from swarm_tui.model.run_limits import free_number, own_variables

@@ -12,7 +12,7 @@ from typing import Final
 from swarm_tui.agents.offline.records import BadRecord, find_record
 from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.protocol import AgentAddress, HostUnreachable
-from swarm_tui.model.events import MessageSent
+from swarm_tui.journal.events import MessageSent
 from swarm_tui.sweep.agent_context import AgentContext, AgentWatches
 from swarm_tui.sweep.watch import AgentFollower
 

@@ -18,17 +18,22 @@ from urllib.parse import urlsplit
 
 from swarm_tui.adapters.processes.run import run_process
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.failures.events import PatternRaised
+from swarm_tui.hosts.events import HostLost
+from swarm_tui.integrator.events import Integrated, IntegrationFailed
+from swarm_tui.journal.events import EngineEnded, Harvested, Seen
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
-from swarm_tui.journal.log_lines import log_line_of
 from swarm_tui.journal.since import Changes, JournalPosition, change_words, changes_between, moment_of
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.user_files import config_file, config_table, read_config, read_seen, state_folder
-from swarm_tui.model import events as happened
+from swarm_tui.limits.events import LoginLost, Stuck
+from swarm_tui.model.event import Event, TestEvent
 from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
+from swarm_tui.money.events import BudgetBlind, BudgetSpent, OverBudget
 from swarm_tui.sweep.context import SweepContext
 
 if TYPE_CHECKING:
@@ -91,42 +96,42 @@ class Notification(NamedTuple):
     text: str
 
 
-def notification_for(event: happened.Event) -> Notification | None:
+def notification_for(event: Event) -> Notification | None:
     """Return the notification for an event; None if the event does not trigger one."""
     kind = _kind_of(event)
     if kind is None:
         return None
-    line = log_line_of(event)
-    test = plain(event.test, 300) if isinstance(event, happened.TestEvent) else ""
+    line = event.log_line()
+    test = plain(event.test, 300) if isinstance(event, TestEvent) else ""
     # Mask secrets, because a notification may be sent to another machine.
     return Notification(
         kind, event.seq, event.at, test, mask_secrets(plain(line.text, 300)) if line is not None else ""
     )
 
 
-def _kind_of(event: happened.Event) -> str | None:
+def _kind_of(event: Event) -> str | None:
     match event:
-        case happened.Seen(state=State.WAITING):
+        case Seen(state=State.WAITING):
             return "asks"
-        case happened.Harvested(result=Result.FAILED) | happened.IntegrationFailed():
+        case Harvested(result=Result.FAILED) | IntegrationFailed():
             return "failed"
-        case happened.Harvested(result=Result.BLOCKED):
+        case Harvested(result=Result.BLOCKED):
             return "blocked"
-        case happened.PatternRaised():
+        case PatternRaised():
             return "alert"
-        case happened.Stuck() if event.reason:
+        case Stuck() if event.reason:
             return "stuck"
-        case happened.LoginLost():
+        case LoginLost():
             return "login-lost"
-        case happened.HostLost():
+        case HostLost():
             return "host-lost"
-        case happened.BudgetSpent() | happened.BudgetBlind() | happened.OverBudget():
+        case BudgetSpent() | BudgetBlind() | OverBudget():
             return "over-budget"
-        case happened.Integrated() if event.fixes:
+        case Integrated() if event.fixes:
             return "fixes"
-        case happened.EngineEnded(why="finished"):
+        case EngineEnded(why="finished"):
             return "done"
-        case happened.EngineEnded():
+        case EngineEnded():
             return "ended"
     return None
 

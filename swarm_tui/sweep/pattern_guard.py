@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from swarm_tui.failures.alerts import CauseCounts, choose_held, what_is_shared
-from swarm_tui.model.alerts import alike_needed
-from swarm_tui.model.events import PatternRaised, QueueHeld
+from swarm_tui.failures.events import PatternRaised, QueueHeld
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.options import alike_needed
 from swarm_tui.sweep.context import SweepContext
 
 INTERVAL: Final = 1.0

@@ -10,9 +10,8 @@ from swarm_tui.adapters.git.copy_view import VIEW_SCRIPT
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.protocol import AgentAddress, Host
-from swarm_tui.model.edits import FileEdit, parse_edits
-from swarm_tui.model.events import Edited
-from swarm_tui.model.spec import INTEGRATOR_KEY
+from swarm_tui.journal.work_events import Edited, FileEdit, parse_edits
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.live_agents import LiveAgents
 

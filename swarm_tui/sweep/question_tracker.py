@@ -7,8 +7,9 @@ from itertools import islice
 
 from swarm_tui.agents.observer import AgentObserver
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import AskClosed, Asked, Event
-from swarm_tui.model.questions import BY_TYPING, ClosedQuestion
+from swarm_tui.model.event import Event
+from swarm_tui.model.questions import ClosedQuestion
+from swarm_tui.questions.events import BY_TYPING, AskClosed, Asked
 
 
 @dataclass(slots=True)

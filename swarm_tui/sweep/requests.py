@@ -9,23 +9,18 @@ from typing import Any
 
 from msgspec import structs
 
+from swarm_tui.failures.events import QueueHeld, QueueReleased
+from swarm_tui.integrator.events import Revision
+from swarm_tui.journal.events import RequestAnswered, SlotsChanged
 from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
-from swarm_tui.model.api_errors import dial_words
-from swarm_tui.model.budget import is_possible_budget
-from swarm_tui.model.events import (
-    BudgetChanged,
-    QueueHeld,
-    QueueReleased,
-    RequestAnswered,
-    RuleEnded,
-    RuleMade,
-    SlotsChanged,
-)
+from swarm_tui.limits.events import dial_words
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.options import is_possible_budget
 from swarm_tui.model.questions import rule_problem
-from swarm_tui.model.revision import Revision
-from swarm_tui.model.spec import INTEGRATOR_KEY
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.money.events import BudgetChanged
+from swarm_tui.questions.events import RuleEnded, RuleMade
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.run import SweepRunner
 from swarm_tui.sweep.send_back import COMMENT_LIMIT, revision_error

@@ -14,14 +14,15 @@ from swarm_tui.agents.judging import ENDED_BY_ITSELF, AgentEnd
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentStatus, HostUnreachable, ReadRequest
 from swarm_tui.hosts.registry import open_hosts
+from swarm_tui.journal.events import AgentsStopped, Harvested, Launched, Queued
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import AgentsStopped, Event, Harvested, Launched, Queued
+from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
-from swarm_tui.model.spec import INTEGRATOR_KEY, SweepSpec
+from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent_context import agent_id_of, recorded_address
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.destroy import destroy_agents

@@ -21,12 +21,12 @@ from swarm_tui.errors import (
 )
 from swarm_tui.hosts.preparation import HostCheckFailed, HostSetupFailed
 from swarm_tui.hosts.protocol import HostUnreachable
-from swarm_tui.model.api_errors import WORDS
-from swarm_tui.model.events import LaunchFailed, ProbeFailed, ProbeRecovered, Queued
+from swarm_tui.integrator.events import Revision
+from swarm_tui.journal.events import LaunchFailed, ProbeFailed, ProbeRecovered, Queued
+from swarm_tui.limits.events import WORDS
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import State
-from swarm_tui.model.revision import Revision
-from swarm_tui.model.spec import INTEGRATOR_KEY
 from swarm_tui.model.text import plain
 from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.agent_context import integrator_of, recorded_address

@@ -11,12 +11,11 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.processes.run import finish_in_thread
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.integrator.branches import classify_commit
+from swarm_tui.integrator.events import Integrated, Revision
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commit_messages import SQUASH_PREFIX
 from swarm_tui.model.commits import FIX_PREFIX, Commit
-from swarm_tui.model.events import Integrated
 from swarm_tui.model.report import IntegratorReport
-from swarm_tui.model.revision import Revision
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.review.open import read_integrator_outcome
 from swarm_tui.review.picking import CommitBuilder, pick_all

@@ -16,9 +16,9 @@ from swarm_tui.adapters.processes.run import is_alive, start_detached
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.files import open_regular
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineStarted, Noted, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.follow import EventFollower
-from swarm_tui.model.events import EngineStarted, Noted, Queued
 from swarm_tui.model.spec import SweepSpec, SweptTest
 from swarm_tui.model.text import plain
 

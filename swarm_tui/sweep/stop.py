@@ -11,9 +11,10 @@ from typing import Final
 from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.hosts.protocol import AgentAddress
-from swarm_tui.model.events import AgentsStopped, Spent
+from swarm_tui.journal.events import AgentsStopped
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
+from swarm_tui.money.events import Spent
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.pull import pull_transcript

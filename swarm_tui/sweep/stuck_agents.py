@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from swarm_tui.journal.record import TestRecord
+from swarm_tui.limits.events import Stuck
 from swarm_tui.limits.stuck import typical_agent, why_stuck
-from swarm_tui.model.events import Stuck
-from swarm_tui.model.spec import INTEGRATOR_KEY
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages

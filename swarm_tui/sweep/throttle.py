@@ -15,9 +15,8 @@ from swarm_tui.agents.login import check_login
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.record import TestRecord
+from swarm_tui.limits.events import HOLDING, ApiError, DialTurned, LoginLost, LoginRestored, api_error_text
 from swarm_tui.limits.throttle import ThrottleInputs, throttled_slots
-from swarm_tui.model.api_errors import HOLDING, ApiError, api_error_text
-from swarm_tui.model.events import DialTurned, LoginLost, LoginRestored
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext, agents_environment
 from swarm_tui.sweep.live_agents import LiveAgents

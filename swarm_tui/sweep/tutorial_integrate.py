@@ -13,8 +13,8 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.integrator.branches import AgentCommit
 from swarm_tui.integrator.build import conflict_reason
+from swarm_tui.integrator.events import Integrated, Integrating
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import Integrated, Integrating
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.pulled import ChangeStatus, EscalationKind, without_marks
 from swarm_tui.model.report import IntegratorReport, LeftOut

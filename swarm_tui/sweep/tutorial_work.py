@@ -19,8 +19,8 @@ from swarm_tui.agents.prompting import FILL_TEMPLATE, SYNC_TEMPLATE, render_tuto
 from swarm_tui.errors import ResourceShortage, SwarmError
 from swarm_tui.integrator.branches import AgentCommit, read_branch
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
+from swarm_tui.journal.events import Harvested
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import Harvested
 from swarm_tui.model.pulled import (
     BLOCKING_KINDS,
     ChangeKind,

@@ -18,8 +18,8 @@ from swarm_tui.hosts.protocol import HostUnreachable
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import SshHost
 from swarm_tui.integrator.branches import classify_commit
+from swarm_tui.journal.events import ClaimChecked
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.events import ClaimChecked
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import LIVING_STATES, Baseline, Result, State
 from swarm_tui.model.text import plain

@@ -19,12 +19,14 @@ from swarm_tui.agents.summary import CallRepeats, TranscriptSummary
 from swarm_tui.agents.types import AgentType
 from swarm_tui.files import appending_descriptor
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, Host, ReadRequest
+from swarm_tui.journal.events import Seen
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.api_errors import ApiError
-from swarm_tui.model.events import Event, Said, Seen, Spent
-from swarm_tui.model.money import most_dollars
+from swarm_tui.journal.work_events import Said
+from swarm_tui.limits.events import ApiError
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.money.events import Spent, most_dollars
 from swarm_tui.sweep.agent_files import CommitLog, FileTail, ObservedFiles, TryReader
 from swarm_tui.sweep.question_tracker import QuestionTracker
 from swarm_tui.transcripts.locate import choose_transcript, subagent_logs

@@ -9,11 +9,13 @@ from typing import Final
 from msgspec import structs
 
 from swarm_tui.journal.append import JournalWriter, encode_event
+from swarm_tui.journal.events import Launched, MessageSent, Queued, Seen, Stopped
 from swarm_tui.journal.folder import SweepFolder, draft_beside
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.event import TestEvent
-from swarm_tui.model.events import Committed, Event, Launched, MessageSent, Queued, Said, Seen, Spent, Stopped
+from swarm_tui.journal.work_events import Committed, Said
+from swarm_tui.model.event import Event, TestEvent
 from swarm_tui.model.results import State
+from swarm_tui.money.events import Spent
 from swarm_tui.watch.agents import ENDED, WatchedAgent
 
 TimedEvent = tuple[float, Event]

@@ -19,10 +19,11 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentStatuses, HostUnreachable
 from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.events import EngineStarted, Noted, ProbeFailed, ProbeRecovered, RequestAnswered
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import EngineStarted, Event, Noted, ProbeFailed, ProbeRecovered, RequestAnswered
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain

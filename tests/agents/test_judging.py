@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from swarm_tui.agents.judging import GONE, AgentEnd, CommitSummary, Evidence, JudgedResult, OwnRuns, judge, judge_claim
-from swarm_tui.journal.record import Try
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.pulled import ClaimCheck
 from swarm_tui.model.report import AgentReport
 from swarm_tui.model.results import Result

@@ -10,8 +10,8 @@ from msgspec import structs
 from swarm_tui.agents.contract import ARCHIVE_PATH, Task
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt, render_revision
 from swarm_tui.errors import UsageError
+from swarm_tui.integrator.events import Revision
 from swarm_tui.model.results import Baseline
-from swarm_tui.model.revision import Revision
 
 TASK = Task(
     sweep="20261118-061200",

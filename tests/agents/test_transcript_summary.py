@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.agents.summary import TranscriptSummary
 from swarm_tui.agents.types.claude.session_log import ClaudeSummary
-from swarm_tui.model.money import ModelTokens, most_dollars
+from swarm_tui.money.events import ModelTokens, most_dollars
 
 
 def line(**fields: Any) -> bytes:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.journal.events import EngineStarted, Harvested, Launched
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import integrity_warnings, open_sweep
 from swarm_tui.journal.recover import RecoveredJournal, take_up_journal
-from swarm_tui.model import events as happened
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
 from swarm_tui.sweep.start import write_sweep
@@ -57,10 +57,10 @@ def add_lines(root: Path, dice: random.Random) -> Iterator[str]:
     folder, taken_up = _begin(root)
     with taken_up.writer as writer:
         state = taken_up.state
-        state.apply(writer.append(happened.EngineStarted(pid=1, slots=2)))
+        state.apply(writer.append(EngineStarted(pid=1, slots=2)))
         added = 0
         for test, *_ in TESTS:
-            for event in (happened.Launched(test=test), happened.Harvested(test=test, result=Result.CLEAN)):
+            for event in (Launched(test=test), Harvested(test=test, result=Result.CLEAN)):
                 if dice.random() < 0.5:
                     with folder.events.open("ab") as file:
                         file.write(_added_line(folder, state.last_seq, dice) + dice.choice((b"\n", b"\n", b"")))

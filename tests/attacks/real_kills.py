@@ -28,11 +28,13 @@ from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.adapters.scratch import short_folder
 from swarm_tui.adapters.tmux import Tmux
+from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.append import engine_process_id
+from swarm_tui.journal.events import Harvested, Launched, Queued
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.open import OpenedSweep
-from swarm_tui.model.events import Harvested, Integrating, Launched, Queued
-from swarm_tui.model.spec import INTEGRATOR_KEY, MngrSettings
+from swarm_tui.model.event import INTEGRATOR_KEY
+from swarm_tui.model.spec import MngrSettings
 from swarm_tui.sweep.resume import LOST_ENDS
 from tests.sweep.endings import EXPECTED, make_endings
 from tests.sweep.sweeping import Program, kill_engine, offline

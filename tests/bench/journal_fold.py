@@ -13,11 +13,13 @@ import time
 from pathlib import Path
 
 from swarm_tui.journal.append import LineAppender, encode_event
+from swarm_tui.journal.events import Harvested, Launched, Launching, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
+from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result
 
@@ -26,8 +28,8 @@ def write_journal(path: Path, events: int, tests: int) -> None:
     chance = random.Random(1)
     names = [f"tests/test_{index % 97}.py::test_case_{index}" for index in range(tests)]
     lines = LineAppender(path)
-    made: list[happened.Event] = [
-        happened.Queued(seq=index, test=name, agent=f"swarm-x-{index}", branch=f"swarm/x/{index}", file="tests/test.py")
+    made: list[Event] = [
+        Queued(seq=index, test=name, agent=f"swarm-x-{index}", branch=f"swarm/x/{index}", file="tests/test.py")
         for index, name in enumerate(names)
     ]
     while len(made) < events:
@@ -35,12 +37,12 @@ def write_journal(path: Path, events: int, tests: int) -> None:
         made.append(
             chance.choice(
                 (
-                    happened.Launching(test=test),
-                    happened.Launched(test=test, agent_id="agent-1", work_dir="/somewhere", state_dir="/elsewhere"),
-                    happened.Said(test=test, line="I will look at the fixture that this test shares with others."),
-                    happened.TryStarted(test=test, number=1),
-                    happened.TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="assert 1 == 2"),
-                    happened.Harvested(test=test, result=Result.CLEAN, harvest=PulledWork(summary="Nothing to do.")),
+                    Launching(test=test),
+                    Launched(test=test, agent_id="agent-1", work_dir="/somewhere", state_dir="/elsewhere"),
+                    Said(test=test, line="I will look at the fixture that this test shares with others."),
+                    TryStarted(test=test, number=1),
+                    TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="assert 1 == 2"),
+                    Harvested(test=test, result=Result.CLEAN, harvest=PulledWork(summary="Nothing to do.")),
                 )
             )
         )

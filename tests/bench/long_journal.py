@@ -13,11 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.recover import take_up_journal
 from swarm_tui.journal.snapshot import write_snapshot
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Said
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
 from swarm_tui.sweep.start import write_sweep
@@ -36,12 +37,12 @@ def write_long_journal(root: Path, events: int, tests: int, size: int) -> SweepF
     writer, chance = take_up_journal(folder, folder.read_spec()).writer, random.Random(1)
     line = "x" * max(1, size // events - 190)
     with writer:
-        writer.append(happened.EngineStarted(pid=1, slots=8))
+        writer.append(EngineStarted(pid=1, slots=8))
         for _ in range(events - 2 * tests - 2):
-            writer.append(happened.Said(test=chance.choice(names), line=line))
+            writer.append(Said(test=chance.choice(names), line=line))
         for number, name in enumerate(names):
-            writer.append(happened.Harvested(test=name, result=Result.FAILED if number % 3 == 0 else Result.CLEAN))
-        writer.append(happened.EngineEnded())
+            writer.append(Harvested(test=name, result=Result.FAILED if number % 3 == 0 else Result.CLEAN))
+        writer.append(EngineEnded())
     return folder
 
 

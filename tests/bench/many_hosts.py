@@ -36,7 +36,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Said
+from swarm_tui.journal.work_events import Said
 from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
 from swarm_tui.model.spec import MngrSettings
 from swarm_tui.room.store import SweepConclusions

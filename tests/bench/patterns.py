@@ -12,7 +12,8 @@ import time
 from msgspec import structs
 
 from swarm_tui.failures.patterns import PatternIndex, find_patterns
-from swarm_tui.journal.record import TestRecord, Try
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.results import State
 from tests.failures.recorded.measure import LabelledFailure, labelled_failures, measured
 

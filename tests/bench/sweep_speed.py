@@ -21,9 +21,9 @@ from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.journal.append import JournalWriter, engine_process_id
+from swarm_tui.journal.events import Harvested
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Harvested
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.engine import make_context
 from swarm_tui.sweep.launch import create_request

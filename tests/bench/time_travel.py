@@ -18,14 +18,17 @@ from pathlib import Path
 from msgspec import structs
 
 from swarm_tui.journal.append import LineAppender, encode_event
+from swarm_tui.journal.events import EngineStarted, Harvested, Launched, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.history import JournalHistory
 from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.recover import SNAPSHOT_EVERY
 from swarm_tui.journal.snapshot import keep_former_snapshot, write_snapshot
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.money.events import Spent
 from tests.bench.table import machine
 
 SWEEP = "20261118-061200"
@@ -41,19 +44,19 @@ def write_sweep_of(root: Path, events: int, tests: int) -> SweepFolder:
     )
     names = [f"tests/test_{number % 97}.py::test_case_{number}" for number in range(tests)]
     chance, lines = random.Random(1), LineAppender(folder.events)
-    kinds: tuple[Callable[[str], happened.Event], ...] = (
-        lambda test: happened.Launched(test=test, agent_id="agent-1", work_dir="/somewhere", state_dir="/elsewhere"),
-        lambda test: happened.TryStarted(test=test, number=1),
-        lambda test: happened.TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="assert 1 == 2"),
-        lambda test: happened.Harvested(test=test, result=Result.CLEAN),
-        *([lambda test: happened.Said(test=test, line="I will look at the fixture that this test shares.")] * 8),
-        *([lambda test: happened.Spent(test=test, dollars=1.25, tokens=120_000)] * 4),
+    kinds: tuple[Callable[[str], Event], ...] = (
+        lambda test: Launched(test=test, agent_id="agent-1", work_dir="/somewhere", state_dir="/elsewhere"),
+        lambda test: TryStarted(test=test, number=1),
+        lambda test: TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="assert 1 == 2"),
+        lambda test: Harvested(test=test, result=Result.CLEAN),
+        *([lambda test: Said(test=test, line="I will look at the fixture that this test shares.")] * 8),
+        *([lambda test: Spent(test=test, dollars=1.25, tokens=120_000)] * 4),
     )
     for number in range(events):
         if number < tests:
-            event: happened.Event = happened.Queued(test=names[number], agent=f"a-{number}", branch=f"b/{number}")
+            event: Event = Queued(test=names[number], agent=f"a-{number}", branch=f"b/{number}")
         elif number == tests:
-            event = happened.EngineStarted(pid=1, slots=8)
+            event = EngineStarted(pid=1, slots=8)
         else:
             event = chance.choice(kinds)(chance.choice(names))
         lines.append(encode_event(structs.replace(event, seq=number + 1, at=number / 100)))

@@ -19,9 +19,10 @@ from collections import Counter
 from pathlib import Path
 
 from swarm_tui.adapters.provision import find_mngr
+from swarm_tui.journal.events import Harvested, MessageSent, Queued
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.api_errors import time_of_day
-from swarm_tui.model.events import DialTurned, Event, Harvested, LoginLost, LoginRestored, MessageSent, Queued
+from swarm_tui.limits.events import DialTurned, LoginLost, LoginRestored, time_of_day
+from swarm_tui.model.event import Event
 from tests.bench import asking_agent
 from tests.claude.installed import claude_folder
 from tests.claude.lab import ClaudeLab, claude_lab

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Final
 
+from swarm_tui.journal.events import Seen
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Seen
 from tests.claude.lab import ClaudeLab
 from tests.waiting import until
 

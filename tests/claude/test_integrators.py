@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Queued
 from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import SweepSpec

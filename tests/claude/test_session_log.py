@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.agents.types import kind_of
 from swarm_tui.agents.types.claude.session_log import ClaudeSummary, dollars_of, tokens_of
-from swarm_tui.model.money import ModelTokens
+from swarm_tui.money.events import ModelTokens
 from swarm_tui.transcripts.entries import Role, parse_record
 from tests.claude.scripted_model import Call, Request, ScriptedModel, Turn, bash
 from tests.claude.test_scripted_model import ask_claude

@@ -14,8 +14,7 @@ import pytest
 
 from swarm_tui.agents.types.claude.session_log import dollars_of
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.api_errors import ApiError, ApiErrorKind
-from swarm_tui.model.events import LoginLost
+from swarm_tui.limits.events import ApiError, ApiErrorKind, LoginLost
 from swarm_tui.model.results import Result, State
 from swarm_tui.review.open import review_sweep, revised_changes
 from tests.claude.lab import claude_lab, lost_messages

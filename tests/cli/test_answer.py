@@ -11,11 +11,12 @@ import pytest
 
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.events import EngineStarted, Launched, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower
-from swarm_tui.model import events as happened
 from swarm_tui.model.questions import Question, QuestionKind, QuestionPart
 from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.questions.events import Asked
 
 RATE = QuestionPart(key="r", text="Which rate?", options=("19", "16"), descriptions=("as the test has it", ""))
 FILES = QuestionPart(key="f", text="Which files?", options=("a.py", "b.py"), is_many=True)
@@ -37,12 +38,12 @@ def folder(tmp_path: Path) -> Iterator[SweepFolder]:
 
 def ask(folder: SweepFolder, *asks: Question) -> None:
     with JournalWriter(folder.events) as journal:
-        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=4))
+        journal.append(EngineStarted(pid=1, machine="m", version="1", slots=4))
         for number, asked in enumerate(asks):
             test = f"t.py::test_{number}"
-            journal.append(happened.Queued(test=test, agent=f"agent-{number}", branch=f"b{number}", file="t.py"))
-            journal.append(happened.Launched(test=test))
-            journal.append(happened.Asked(test=test, ask=asked))
+            journal.append(Queued(test=test, agent=f"agent-{number}", branch=f"b{number}", file="t.py"))
+            journal.append(Launched(test=test))
+            journal.append(Asked(test=test, ask=asked))
 
 
 def question(*questions: QuestionPart, identity: str = "1", kind: QuestionKind = QuestionKind.QUESTION) -> Question:

@@ -19,10 +19,11 @@ from swarm_tui.cli.attach import find_integrator
 from swarm_tui.errors import UsageError
 from swarm_tui.hosts.attach import AttachPlan, PreparedAttach
 from swarm_tui.hosts.local import LocalHost
+from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Launched, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.events import Integrating, Launched, Queued
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.isolation import IsolatedMngr
 from tests.waiting import PATIENCE, until

@@ -12,8 +12,8 @@ import pytest
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.mngr_settings import user_settings
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Launched, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.model.events import Launched, Queued
 from swarm_tui.model.spec import SweepSpec
 from tests.isolation import IsolatedMngr, isolate_mngr
 from tests.loopback import LoopbackHost, loopback_hosts, mngr_settings

@@ -11,38 +11,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.errors import UsageError
+from swarm_tui.failures.events import PatternRaised, QueueHeld
+from swarm_tui.hosts.events import HostLost
+from swarm_tui.integrator.events import Integrated, Integrating
 from swarm_tui.journal.conditions import CHECKS, is_so
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued, Seen
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
-from swarm_tui.model.api_errors import ApiErrorKind
+from swarm_tui.limits.events import ApiErrorKind, LoginLost, Stuck
 from swarm_tui.model.conditions import CONDITIONS, parse_expression
+from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.results import Result, State
-from swarm_tui.model.spec import INTEGRATOR_KEY
+from swarm_tui.money.events import BudgetSpent, OverBudget
 
 NOW = 10_000.0
-BEGUN: list[happened.Event] = [
-    happened.EngineStarted(at=1, pid=1, slots=4),
-    *(happened.Queued(at=1, test=name) for name in "abcdef"),
-    happened.Launched(at=NOW - 1, test="a"),
+BEGUN: list[Event] = [
+    EngineStarted(at=1, pid=1, slots=4),
+    *(Queued(at=1, test=name) for name in "abcdef"),
+    Launched(at=NOW - 1, test="a"),
 ]
 
 
-def harvested(result: Result, *tests: str) -> list[happened.Harvested]:
-    return [happened.Harvested(at=NOW, test=test, result=result, reason=f"no port {test}") for test in tests]
+def harvested(result: Result, *tests: str) -> list[Harvested]:
+    return [Harvested(at=NOW, test=test, result=result, reason=f"no port {test}") for test in tests]
 
 
 @pytest.mark.parametrize(
     ("events", "words"),
     [
         ([], set()),
-        ([happened.EngineEnded(why="finished")], {"done", "ended"}),
-        ([happened.EngineEnded(why="stopped")], {"ended"}),
-        ([happened.EngineEnded(why="failed")], {"ended"}),
-        ([happened.Seen(test="a", state=State.WAITING)], {"asks"}),
+        ([EngineEnded(why="finished")], {"done", "ended"}),
+        ([EngineEnded(why="stopped")], {"ended"}),
+        ([EngineEnded(why="failed")], {"ended"}),
+        ([Seen(test="a", state=State.WAITING)], {"asks"}),
         (
             [
-                happened.Integrating(by="agent", agent="i"),
-                happened.Seen(test=INTEGRATOR_KEY, state=State.WAITING),
+                Integrating(by="agent", agent="i"),
+                Seen(test=INTEGRATOR_KEY, state=State.WAITING),
             ],
             {"asks"},
         ),
@@ -50,19 +54,19 @@ def harvested(result: Result, *tests: str) -> list[happened.Harvested]:
         (harvested(Result.BLOCKED, "a"), {"blocked"}),
         (harvested(Result.UNRESOLVED, "a"), {"unresolved"}),
         (harvested(Result.FAILED, "a", "b", "c", "d"), {"failed"}),
-        ([happened.Launched(test="b"), happened.Stuck(test="b", reason="it loops")], {"stuck"}),
-        ([happened.BudgetSpent(percent=80, dollars=8, budget=10)], set()),
-        ([happened.BudgetSpent(percent=100, dollars=10, budget=10)], {"over-budget", "held"}),
-        ([happened.OverBudget(test="a", dollars=2, budget=1)], {"over-budget"}),
-        ([happened.QueueHeld()], {"held"}),
-        ([happened.PatternRaised(cause="no port", tests=("a", "b"))], {"alert"}),
-        ([happened.HostLost(host="one", reason="no route")], {"host-lost"}),
-        ([happened.LoginLost(kind=ApiErrorKind.LOGIN_LOST, test="a", reason="401")], {"login-lost", "held"}),
-        ([happened.Integrated(branch="b", fixes=2)], {"fixes"}),
-        ([happened.Integrated(branch="b", fixes=0)], set()),
+        ([Launched(test="b"), Stuck(test="b", reason="it loops")], {"stuck"}),
+        ([BudgetSpent(percent=80, dollars=8, budget=10)], set()),
+        ([BudgetSpent(percent=100, dollars=10, budget=10)], {"over-budget", "held"}),
+        ([OverBudget(test="a", dollars=2, budget=1)], {"over-budget"}),
+        ([QueueHeld()], {"held"}),
+        ([PatternRaised(cause="no port", tests=("a", "b"))], {"alert"}),
+        ([HostLost(host="one", reason="no route")], {"host-lost"}),
+        ([LoginLost(kind=ApiErrorKind.LOGIN_LOST, test="a", reason="401")], {"login-lost", "held"}),
+        ([Integrated(branch="b", fixes=2)], {"fixes"}),
+        ([Integrated(branch="b", fixes=0)], set()),
     ],
 )
-def test_condition_holds(events: list[happened.Event], words: set[str]) -> None:
+def test_condition_holds(events: list[Event], words: set[str]) -> None:
     state = SweepState().apply_all([*BEGUN, *events])
     assert set(filter(is_so(state, NOW), CONDITIONS)) == words
 

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from swarm_tui.cli.sweep_options import say_cost
+from swarm_tui.integrator.events import Integrating
+from swarm_tui.journal.events import Harvested
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.events import Harvested, Integrating, Spent
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.results import Result
-from swarm_tui.model.spec import INTEGRATOR_KEY, derive_tests
+from swarm_tui.model.spec import derive_tests
+from swarm_tui.money.events import Spent
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.start import write_sweep
 from tests.sweep.rehearsal import QuickMngr, rehearse

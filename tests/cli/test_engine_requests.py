@@ -11,9 +11,9 @@ from swarm_tui.cli.engine_requests import send_request, wait_for_release
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.events import EngineEnded, EngineStarted, RequestAnswered
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
-from swarm_tui.model.events import EngineEnded, EngineStarted, RequestAnswered
 from swarm_tui.sweep.context import SweepContext
 from tests.sweep.rehearsal import QuickMngr, rehearse
 from tests.waiting import until

@@ -14,9 +14,10 @@ import pytest
 
 from swarm_tui.adapters.forge import open_pull_request
 from swarm_tui.cli.main import run_command_line
+from swarm_tui.integrator.events import Integrated
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.model import events as happened
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.git_project import GitProject, file_contents
 from tests.review.conftest import number_lines
@@ -270,11 +271,9 @@ def sweep(project: GitProject) -> SweepFolder:
     with JournalWriter(folder.events) as journal:
         for name in ("two", "three", "third"):
             journal.append(
-                happened.Queued(
-                    test=f"t.py::{name}", agent=f"agent-{name}", branch=f"swarm/{SWEEP}/{name}", file="t.py"
-                )
+                Queued(test=f"t.py::{name}", agent=f"agent-{name}", branch=f"swarm/{SWEEP}/{name}", file="t.py")
             )
-        journal.append(happened.Integrated(branch=f"swarm/{SWEEP}/integrated", tip=tip, fixes=3))
+        journal.append(Integrated(branch=f"swarm/{SWEEP}/integrated", tip=tip, fixes=3))
     folder.integrator.mkdir()
     branch = f"swarm/{SWEEP}"
     outcome = {

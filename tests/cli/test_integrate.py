@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.main import run_command_line
+from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.append import EngineLock, JournalWriter, engine_process_id
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
-from swarm_tui.model.events import Integrating
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.git_project import GitProject, file_contents
 

@@ -15,13 +15,15 @@ from rich.live import Live
 from swarm_tui.cli.display import BarDisplay, NewLogLines
 from swarm_tui.cli.progress import engine_error, exit_code_of, follow_sweep, show_until_end
 from swarm_tui.cli.status import sweep_state
+from swarm_tui.integrator.events import Integrated, IntegratorSaid
 from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
-from swarm_tui.journal.record import LogLine
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Said
+from swarm_tui.model.event import INTEGRATOR_KEY, LogLine
 from swarm_tui.model.results import Result
-from swarm_tui.model.spec import INTEGRATOR_KEY, MngrSettings, SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 
 
 def line(text: str, at: float = 1.0) -> LogLine:
@@ -59,13 +61,13 @@ def test_a_terminal_shows_how_long_the_rest_will_take(tmp_path: Path) -> None:
     )
     times = iter([time.time() - 120.0] * 9 + [time.time()] * 3)
     with JournalWriter(folder.events, clock=lambda: next(times)) as journal:
-        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=1))
+        journal.append(EngineStarted(pid=1, machine="m", version="1", slots=1))
         for test in "abcde":
-            journal.append(happened.Queued(test=test))
+            journal.append(Queued(test=test))
         for test in "abc":
-            journal.append(happened.Launched(test=test))
+            journal.append(Launched(test=test))
         for test in "abc":
-            journal.append(happened.Harvested(test=test, result=Result.CLEAN))
+            journal.append(Harvested(test=test, result=Result.CLEAN))
     terminal = io.StringIO()
     with Live(console=Console(file=terminal, force_terminal=True, width=100), auto_refresh=False) as live:
         BarDisplay(live).show(open_sweep(folder))
@@ -80,8 +82,8 @@ def test_a_sweep_is_shown_until_another_engine_may_begin(tmp_path: Path) -> None
     lock = EngineLock(folder.lock)
     lock.acquire()
     with JournalWriter(folder.events) as journal:
-        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=1))
-        journal.append(happened.EngineEnded(why="finished"))
+        journal.append(EngineStarted(pid=1, machine="m", version="1", slots=1))
+        journal.append(EngineEnded(why="finished"))
     shown = 0
 
     def show(opened: OpenedSweep) -> None:
@@ -116,8 +118,8 @@ def test_sweep_with_files_that_cannot_be_collected_exits_1(tmp_path: Path, capsy
         )
         folder.write_spec(spec)
         with JournalWriter(folder.events) as journal:
-            journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=1))
-            journal.append(happened.EngineEnded(why="finished"))
+            journal.append(EngineStarted(pid=1, machine="m", version="1", slots=1))
+            journal.append(EngineEnded(why="finished"))
         codes.append(follow_sweep(folder))
     assert codes == [0, 1]
     assert "no agent: tests/test_a.py cannot be collected: SyntaxError" in capsys.readouterr().err
@@ -134,12 +136,12 @@ def test_silent_integrator_is_not_quoted_and_effects_are_printed_at_the_end(
     effect = {"commit": "a" * 40, "title": "Add a case", "turned_green": ["t.py::a"], "is_measured": True}
     (folder.integrator / "integrator_outcome.json").write_text(json.dumps({"ranking": [effect]}))
     with JournalWriter(folder.events) as journal:
-        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=1))
-        journal.append(happened.Said(test=INTEGRATOR_KEY, line=""))
-        journal.append(happened.IntegratorSaid(line=""))
-        journal.append(happened.Said(test=INTEGRATOR_KEY, line="measures 1 fix"))
-        journal.append(happened.Integrated(branch="b", tip="c", fixes=1))
-        journal.append(happened.EngineEnded(why="finished"))
+        journal.append(EngineStarted(pid=1, machine="m", version="1", slots=1))
+        journal.append(Said(test=INTEGRATOR_KEY, line=""))
+        journal.append(IntegratorSaid(line=""))
+        journal.append(Said(test=INTEGRATOR_KEY, line="measures 1 fix"))
+        journal.append(Integrated(branch="b", tip="c", fixes=1))
+        journal.append(EngineEnded(why="finished"))
     follow_sweep(folder)
     lines = capsys.readouterr().err.splitlines()
     (quoted,) = (line for line in lines if "the integrator:" in line)

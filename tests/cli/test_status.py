@@ -13,9 +13,11 @@ import pytest
 
 from swarm_tui.cli.progress import follow_sweep
 from swarm_tui.errors import UsageError
+from swarm_tui.integrator.events import Integrated, IntegrationFailed
 from swarm_tui.journal.append import EngineLock, is_stopped
+from swarm_tui.journal.events import EngineEnded, Harvested, Launched, Seen
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.events import EngineEnded, Harvested, Integrated, IntegrationFailed, Launched, Seen, TryFinished
+from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext

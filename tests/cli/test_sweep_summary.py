@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from swarm_tui.cli.sweep_summary import NAMED, integration_lines, left_out_lines, open_lines
-from swarm_tui.journal.record import Integration, TestRecord
+from swarm_tui.integrator.events import Integration
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.report import LeftOut
 from swarm_tui.model.results import Result, State
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Launched, Noted, Seen
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Noted, Seen
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from tests.cli.command_line import run_swarm_tui

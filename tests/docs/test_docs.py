@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 
 from swarm_tui.cli.main import COMMAND_BY_NAME, run_command_line
 from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import UnknownEvent
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model import shapes
-from swarm_tui.model.events import UnknownEvent
 from tests.docs import DOCS, pages
 from tests.docs.configuration import undocumented_variables
 from tests.docs.shapes import SHAPES

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from swarm_tui.failures.alerts import CauseCounts, alert_lines, choose_held, saved_text, still_held, what_is_shared
-from swarm_tui.journal.record import TestRecord, Try
-from swarm_tui.model.alerts import Alert, alike_needed, is_possible_threshold, parse_alike
+from swarm_tui.failures.events import Alert
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
+from swarm_tui.model.options import alike_needed, is_possible_threshold, parse_alike
 from swarm_tui.model.results import Result, State
 
 CAUSE = "OSError: no base"

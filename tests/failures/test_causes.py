@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.failures.causes import CAUSE_LIMIT, cause_of_failure, cause_of_text
-from swarm_tui.model.failures import FailureDetail, RaisedError, parse_failure
+from swarm_tui.failures.events import FailureDetail, RaisedError, parse_failure
 from swarm_tui.model.text import plain
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.failures.patterns import find_overlaps
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.edits import FileEdit, parse_edits
+from swarm_tui.journal.work_events import FileEdit, parse_edits
 from swarm_tui.model.results import State
 from swarm_tui.room.store import SweepConclusions
 

@@ -1,7 +1,8 @@
 """Tests with the same cause are grouped despite different numbers, ids and paths."""
 
 from swarm_tui.failures.patterns import cause_of, find_patterns
-from swarm_tui.journal.record import TestRecord, Try
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.pulled import Escalation, PulledWork
 from swarm_tui.model.results import Result, State
 

@@ -1,7 +1,8 @@
 """Distinctive traits of the tests of a pattern."""
 
 from swarm_tui.failures.patterns import Pattern, find_patterns
-from swarm_tui.journal.record import TestRecord, Try
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.results import State
 
 

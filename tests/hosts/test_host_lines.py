@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from swarm_tui.hosts.events import HostBack, HostGone, HostLost, HostSeen
 from swarm_tui.hosts.lines import HostLine, HostTally, free_slots_reason, host_lines, text_of_host
+from swarm_tui.journal.events import Harvested, Launched, Launching, Queued, Seen, Stopped
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Said
+from swarm_tui.model.event import Event
 from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
@@ -25,7 +28,7 @@ def spec_on(*hosts: str, per_host: int = 4) -> SweepSpec:
     )
 
 
-def folded(*events: happened.Event) -> SweepState:
+def folded(*events: Event) -> SweepState:
     state = SweepState()
     for number, event in enumerate(events, 1):
         state.apply(structs.replace(event, seq=number, at=event.at or float(number)))
@@ -36,22 +39,22 @@ def lines_of(state: SweepState, spec: SweepSpec) -> dict[str, HostLine]:
     return {line.name: line for line in host_lines(spec, state.hosts, state.tests())}
 
 
-def on_host(test: str, host: str) -> tuple[happened.Event, ...]:
-    return happened.Queued(test=test), happened.Launching(test=test, host=host), happened.Launched(test=test, host=host)
+def on_host(test: str, host: str) -> tuple[Event, ...]:
+    return Queued(test=test), Launching(test=test, host=host), Launched(test=test, host=host)
 
 
 def test_host_counts_tests_after_launch() -> None:
     state = folded(
-        happened.Queued(test="q"),
+        Queued(test="q"),
         *on_host("a", "box1"),
         *on_host("b", "box1"),
-        happened.Seen(test="b", state=State.WAITING, at=50.0),
+        Seen(test="b", state=State.WAITING, at=50.0),
         *on_host("c", "box1"),
-        happened.Harvested(test="c", result=Result.FAILED),
-        happened.Queued(test="d"),
-        happened.Launching(test="d", host="box2"),
-        happened.HostSeen(host="box1", load=3.0, processors=8, at=60.0),
-        happened.Said(test="a", line="x", at=70.0),
+        Harvested(test="c", result=Result.FAILED),
+        Queued(test="d"),
+        Launching(test="d", host="box2"),
+        HostSeen(host="box1", load=3.0, processors=8, at=60.0),
+        Said(test="a", line="x", at=70.0),
     )
     lines = lines_of(state, spec_on("box1", "box2", "box3"))
     box1 = lines["box1"]
@@ -66,10 +69,10 @@ def test_host_counts_tests_after_launch() -> None:
 def test_moved_test_counts_for_new_host_only() -> None:
     state = folded(
         *on_host("a", "box1"),
-        happened.HostLost(host="box1", reason="no answer", at=100.0),
-        happened.HostGone(host="box1", reason="no answer for 15 minutes", at=1000.0),
-        happened.Queued(test="a", reason="box1 is given up"),
-        happened.Launching(test="a", host="box2"),
+        HostLost(host="box1", reason="no answer", at=100.0),
+        HostGone(host="box1", reason="no answer for 15 minutes", at=1000.0),
+        Queued(test="a", reason="box1 is given up"),
+        Launching(test="a", host="box2"),
     )
     lines = lines_of(state, spec_on("box1", "box2"))
     assert list(lines) == ["box1", "box2"], "those with trouble come first"
@@ -79,7 +82,7 @@ def test_moved_test_counts_for_new_host_only() -> None:
 
 def test_free_slots_reason_names_hosts() -> None:
     spec = spec_on("box1", "box2", per_host=2)
-    lost = folded(*on_host("a", "box1"), happened.HostLost(host="box2", at=100.0))
+    lost = folded(*on_host("a", "box1"), HostLost(host="box2", at=100.0))
     why = free_slots_reason(list(lines_of(lost, spec).values()), 4, 3, 280.0)
     assert why == "1 of 4 slots in use: box2 has not answered for 3m00s"
     assert free_slots_reason(list(lines_of(lost, spec).values()), 4, 0, 280.0) == "", "nothing waits for a slot"
@@ -102,15 +105,15 @@ def test_incremental_host_count_equals_full_count(seed: int) -> None:
         test, host = f"t{chance.randrange(6)}", f"h{chance.randrange(3)}"
         event = chance.choice(
             (
-                happened.Queued(test=test),
-                happened.Launching(test=test, host=host),
-                happened.Launched(test=test, host=host),
-                happened.Seen(test=test, state=State.WAITING),
-                happened.Harvested(test=test, result=Result.CLEAN),
-                happened.Stopped(test=test),
-                happened.HostLost(host=host),
-                happened.HostBack(host=host),
-                happened.HostGone(host=host),
+                Queued(test=test),
+                Launching(test=test, host=host),
+                Launched(test=test, host=host),
+                Seen(test=test, state=State.WAITING),
+                Harvested(test=test, result=Result.CLEAN),
+                Stopped(test=test),
+                HostLost(host=host),
+                HostBack(host=host),
+                HostGone(host=host),
             )
         )
         state.apply(structs.replace(event, seq=number, at=float(number)))

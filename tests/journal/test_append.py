@@ -9,8 +9,8 @@ import pytest
 
 from swarm_tui.errors import JournalError
 from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.events import Queued
 from swarm_tui.journal.folder import make_own_folder
-from swarm_tui.model.events import Queued
 
 
 @pytest.fixture

@@ -13,14 +13,26 @@ import pytest
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.files import NoRegularFile, open_regular, read_regular
 from swarm_tui.journal.append import JournalWriter, LineAppender, engine_process_id
+from swarm_tui.journal.events import (
+    END_LOST,
+    FIRST_LINE_LOST,
+    EngineEnded,
+    EngineStarted,
+    Harvested,
+    Launched,
+    Launching,
+    Noted,
+    Queued,
+    SlotsChanged,
+)
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT
 from swarm_tui.journal.open import integrity_warnings, open_sweep
 from swarm_tui.journal.recover import JournalOwner, take_up_journal
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
-from swarm_tui.journal.state import END_LOST, FIRST_LINE_LOST, SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.journal.state import SweepState
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
 from swarm_tui.sweep.start import write_sweep
@@ -38,7 +50,7 @@ def folder(tmp_path: Path) -> SweepFolder:
     return folder
 
 
-def write(folder: SweepFolder, *events: happened.Event) -> SweepState:
+def write(folder: SweepFolder, *events: Event) -> SweepState:
     """Let an engine write events, and return its state."""
     taken_up = take_up_journal(folder, folder.read_spec())
     with taken_up.writer as writer:
@@ -50,7 +62,7 @@ def write(folder: SweepFolder, *events: happened.Event) -> SweepState:
 def test_long_journal_is_read_to_end(folder: SweepFolder) -> None:
     text = "x" * 1_000_000
     number = LINE_LIMIT // len(text) + 3
-    write(folder, *(happened.Noted(text=text) for _ in range(number)), happened.SlotsChanged(slots=7))
+    write(folder, *(Noted(text=text) for _ in range(number)), SlotsChanged(slots=7))
     told: list[tuple[int, int]] = []
     opened = open_sweep(folder, lambda done, size: told.append((done, size)))
     assert opened.state.slots == 7
@@ -63,7 +75,7 @@ def test_endless_line_is_ignored_in_pieces(folder: SweepFolder) -> None:
         file.seek(LINE_LIMIT + 5, os.SEEK_END)
         file.write(b"x\n")
     with JournalWriter(folder.events, last_seq=2) as writer:
-        writer.append(happened.SlotsChanged(slots=7))
+        writer.append(SlotsChanged(slots=7))
     state = open_sweep(folder).state
     assert (state.slots, state.broken_lines) == (7, 2)
 
@@ -71,12 +83,12 @@ def test_endless_line_is_ignored_in_pieces(folder: SweepFolder) -> None:
 async def test_running_engine_writes_snapshots(folder: SweepFolder) -> None:
     taken_up = take_up_journal(folder, folder.read_spec())
     keeper = JournalOwner(folder, taken_up.writer, taken_up.state)
-    taken_up.state.apply(taken_up.writer.append(happened.EngineStarted(pid=1, slots=3)))
+    taken_up.state.apply(taken_up.writer.append(EngineStarted(pid=1, slots=3)))
     await keeper.keep()
     size = folder.events.stat().st_size
     with folder.events.open("ab") as file:
         file.write(b'{"seq":3,"type":"slots_changed","slots":900}\n')
-    taken_up.state.apply(taken_up.writer.append(happened.Launched(test=A)))
+    taken_up.state.apply(taken_up.writer.append(Launched(test=A)))
     state, offset = read_snapshot(folder.snapshot, folder.events)
     assert (offset, state.slots, state.foreign_lines) == (size, 3, 0)
     opened = open_sweep(folder)
@@ -114,7 +126,7 @@ def reheaded(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     ],
 )
 def test_invalid_snapshot_is_ignored(folder: SweepFolder, change: Callable[[bytes], bytes]) -> None:
-    state = write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
+    state = write(folder, EngineStarted(pid=1, slots=3), Launched(test=A))
     write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
     assert read_snapshot(folder.snapshot, folder.events)[1] > 0
     folder.snapshot.write_bytes(change(folder.snapshot.read_bytes()))
@@ -123,7 +135,7 @@ def test_invalid_snapshot_is_ignored(folder: SweepFolder, change: Callable[[byte
 
 
 def test_journal_shorter_than_snapshot_gives_warning(folder: SweepFolder) -> None:
-    state = write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
+    state = write(folder, EngineStarted(pid=1, slots=3), Launched(test=A))
     write_snapshot(folder.snapshot, folder.events, folder.events.stat().st_size, state)
     assert integrity_warnings(open_sweep(folder).state) == ()
     lose(folder, 3)
@@ -138,19 +150,19 @@ def lose(folder: SweepFolder, *numbers: int) -> None:
 
 
 def test_test_without_first_event_comes_from_spec(folder: SweepFolder) -> None:
-    write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launched(test=A))
+    write(folder, EngineStarted(pid=1, slots=3), Launched(test=A))
     lose(folder, 0, 1)
     first, second = open_sweep(folder).state.tests()
     assert (first.test, first.agent, first.line, first.state) == (A, f"swarm-{SWEEP}-test-a", 3, State.RUNNING)
     assert (second.agent, second.state, second.reason) == (f"swarm-{SWEEP}-test-b", State.QUEUED, FIRST_LINE_LOST)
-    again = write(folder, happened.Queued(test=B, reason="again"), happened.Queued(test=A, reason="again"))
+    again = write(folder, Queued(test=B, reason="again"), Queued(test=A, reason="again"))
     assert [record.agent for record in again.tests()] == [f"swarm-{SWEEP}-test-a", f"swarm-{SWEEP}-test-b"]
     assert again.counts[State.QUEUED.value] == 2
 
 
 def test_lost_result_is_reported_in_record(folder: SweepFolder) -> None:
-    ends = [happened.Harvested(test=test, result=Result.CLEAN) for test in (A, B)]
-    write(folder, happened.EngineStarted(pid=1), happened.Launched(test=A), *ends, happened.EngineEnded())
+    ends = [Harvested(test=test, result=Result.CLEAN) for test in (A, B)]
+    write(folder, EngineStarted(pid=1), Launched(test=A), *ends, EngineEnded())
     lose(folder, 4)
     first, second = open_sweep(folder).state.tests()
     assert (first.state, first.reason) == (State.RUNNING, END_LOST)
@@ -159,7 +171,7 @@ def test_lost_result_is_reported_in_record(folder: SweepFolder) -> None:
 
 def test_engine_resumes_if_first_event_is_lost(folder: SweepFolder) -> None:
     assert not take_up_journal(folder, folder.read_spec()).is_resumed
-    write(folder, happened.EngineStarted(pid=1, slots=3), happened.Launching(test=A))
+    write(folder, EngineStarted(pid=1, slots=3), Launching(test=A))
     lose(folder, 2)
     assert take_up_journal(folder, folder.read_spec()).is_resumed
 
@@ -174,7 +186,7 @@ def test_older_sweep_without_tests_is_read(folder: SweepFolder) -> None:
     opened = open_sweep(folder)
     assert [record.agent for record in opened.state.tests()] == [f"swarm-{SWEEP}-test-a", f"swarm-{SWEEP}-test-b"]
     assert not opened.bad_lines
-    state = write(folder, happened.EngineStarted(pid=1))
+    state = write(folder, EngineStarted(pid=1))
     assert list(open_sweep(folder).state.tests()) == list(state.tests())
 
 
@@ -191,7 +203,7 @@ def replace_by(kind: str, path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
 def test_irregular_file_is_refused_without_blocking(folder: SweepFolder, kind: str) -> None:
-    write(folder, happened.EngineStarted(pid=1, slots=3))
+    write(folder, EngineStarted(pid=1, slots=3))
     replace_by(kind, folder.snapshot)
     assert open_sweep(folder).state.slots == 3
     replace_by(kind, folder.lock)

@@ -8,24 +8,38 @@ from hypothesis import given
 
 from swarm_tui.journal.append import encode_event
 from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import (
+    Harvested,
+    Harvesting,
+    Launched,
+    Launching,
+    Noted,
+    ProbeFailed,
+    ProbeRecovered,
+    Queued,
+    RequestAnswered,
+    Seen,
+)
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
+from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
+from swarm_tui.money.events import Spent
 from tests.journal.sweeps import events
 
 TEST = "tests/test_a.py::test_it"
 
 
 @given(events)
-def test_counts_match_records(story: list[happened.Event]) -> None:
+def test_counts_match_records(story: list[Event]) -> None:
     state = SweepState().apply_all(story)
     assert +state.counts == Counter(record.mark for record in state.tests())
 
 
 @given(events)
-def test_drain_changed_returns_each_change_once(story: list[happened.Event]) -> None:
+def test_drain_changed_returns_each_change_once(story: list[Event]) -> None:
     state = SweepState()
     before: dict[str, object] = {}
     for event in story:
@@ -38,7 +52,7 @@ def test_drain_changed_returns_each_change_once(story: list[happened.Event]) -> 
 
 
 @given(events)
-def test_fold_in_two_parts_equals_fold_at_once(story: list[happened.Event]) -> None:
+def test_fold_in_two_parts_equals_fold_at_once(story: list[Event]) -> None:
     half = len(story) // 2
     whole = SweepState().apply_all(story)
     parts = SweepState().apply_all(story[:half]).apply_all(story[half:])
@@ -48,18 +62,18 @@ def test_fold_in_two_parts_equals_fold_at_once(story: list[happened.Event]) -> N
 
 def test_fold_events_of_one_test() -> None:
     state = SweepState()
-    state.apply(happened.Queued(at=1, test=TEST, agent="agent", branch="branch"))
-    state.apply(happened.Launching(at=2, test=TEST))
+    state.apply(Queued(at=1, test=TEST, agent="agent", branch="branch"))
+    state.apply(Launching(at=2, test=TEST))
     assert state.active == 1
-    state.apply(happened.Launched(at=3, test=TEST, agent_id="agent-1"))
-    state.apply(happened.TryStarted(at=4, test=TEST, number=1))
-    state.apply(happened.TryFinished(at=5, test=TEST, number=1, passed=False, seconds=1.0, failure="assert 1 == 2"))
-    state.apply(happened.Seen(at=6, test=TEST, state=State.WAITING, question="which host?"))
+    state.apply(Launched(at=3, test=TEST, agent_id="agent-1"))
+    state.apply(TryStarted(at=4, test=TEST, number=1))
+    state.apply(TryFinished(at=5, test=TEST, number=1, passed=False, seconds=1.0, failure="assert 1 == 2"))
+    state.apply(Seen(at=6, test=TEST, state=State.WAITING, question="which host?"))
     assert state.active == 0
     assert state.records[TEST].question == "which host?"
-    state.apply(happened.Seen(at=7, test=TEST, state=State.RUNNING))
-    state.apply(happened.Harvesting(at=8, test=TEST))
-    state.apply(happened.Harvested(at=9, test=TEST, result=Result.IMPL_FIX))
+    state.apply(Seen(at=7, test=TEST, state=State.RUNNING))
+    state.apply(Harvesting(at=8, test=TEST))
+    state.apply(Harvested(at=9, test=TEST, result=Result.IMPL_FIX))
     record = state.records[TEST]
     assert (record.mark, record.launched_at, record.ended_at) == ("impl_fix", 3, 9)
     assert [made.passed for made in record.tries] == [False]
@@ -70,34 +84,34 @@ def test_concurrent_runs_are_two_tries() -> None:
     for ends in ((1, 2), (2, 1)):
         state = SweepState()
         for number in (1, 2):
-            state.apply(happened.TryStarted(test=TEST, number=number))
+            state.apply(TryStarted(test=TEST, number=number))
         for number in ends:
-            state.apply(happened.TryFinished(test=TEST, number=number, passed=number == 1))
+            state.apply(TryFinished(test=TEST, number=number, passed=number == 1))
         assert [(made.number, made.passed) for made in state.records[TEST].tries] == [(1, True), (2, False)]
 
 
 def test_answered_requests_are_all_kept() -> None:
-    state = SweepState().apply_all(happened.RequestAnswered(request=str(number)) for number in range(3_000))
+    state = SweepState().apply_all(RequestAnswered(request=str(number)) for number in range(3_000))
     assert "0" in state.answers
 
 
 def test_retry_drops_earlier_results() -> None:
     state = SweepState()
-    state.apply(happened.Queued(at=1, test=TEST, agent="agent", branch="branch"))
-    state.apply(happened.Harvested(at=2, test=TEST, result=Result.FAILED, reason="timeout"))
-    state.apply(happened.Queued(at=3, test=TEST, reason="asked for"))
+    state.apply(Queued(at=1, test=TEST, agent="agent", branch="branch"))
+    state.apply(Harvested(at=2, test=TEST, result=Result.FAILED, reason="timeout"))
+    state.apply(Queued(at=3, test=TEST, reason="asked for"))
     record = state.records[TEST]
     assert (record.mark, record.result, record.ended_at, record.agent) == ("queued", None, None, "agent")
 
 
 def test_stale_record_keeps_its_state() -> None:
     state = SweepState()
-    state.apply(happened.Queued(at=1, test=TEST))
-    state.apply(happened.Launched(at=2, test=TEST))
-    state.apply(happened.ProbeFailed(at=3, reason="tmux does not answer"))
+    state.apply(Queued(at=1, test=TEST))
+    state.apply(Launched(at=2, test=TEST))
+    state.apply(ProbeFailed(at=3, reason="tmux does not answer"))
     assert state.records[TEST].state is State.RUNNING
     assert state.records[TEST].stale_since == 3
-    state.apply(happened.ProbeRecovered(at=4))
+    state.apply(ProbeRecovered(at=4))
     assert state.records[TEST].stale_since is None
 
 
@@ -125,7 +139,7 @@ def test_pulled_event_of_format_1_is_read() -> None:
         tip="c0ffee",
         has_uncommitted=True,
     )
-    assert isinstance(event, happened.Harvested)
+    assert isinstance(event, Harvested)
     assert (event.result, event.reason, event.harvest) == (Result.IMPL_FIX, "so it is", report)
     assert parse_event(encode_event(event)) == event
 
@@ -160,11 +174,11 @@ def test_damaged_line_is_counted_and_ignored(line: bytes, tmp_path: Path) -> Non
         parse_event(line)
     new = EventFollower(tmp_path / "events.jsonl").read()
     assert len(new.bad_lines) == bool(line)
-    assert new.events == [happened.Noted(text="after")]
+    assert new.events == [Noted(text="after")]
 
 
 def test_surrogate_and_whole_number_are_written_readably() -> None:
-    event = happened.Spent(test="a", dollars=3, tokens=None)
+    event = Spent(test="a", dollars=3, tokens=None)
     assert parse_event(encode_event(event)) == event
-    said = parse_event(encode_event(happened.Said(test="a", line="\ud800!")))
-    assert said == happened.Said(test="a", line="?!")
+    said = parse_event(encode_event(Said(test="a", line="\ud800!")))
+    assert said == Said(test="a", line="?!")

@@ -7,19 +7,65 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from swarm_tui.journal.record import Integration, LogLine, TestRecord, Try
-from swarm_tui.journal.state import TRIES_KEPT, SweepState
-from swarm_tui.model import events as happened
-from swarm_tui.model.api_error_events import ApiAccess
-from swarm_tui.model.api_errors import ApiError, ApiErrorKind, Throttle, time_of_day
-from swarm_tui.model.edits import FileEdit
-from swarm_tui.model.failures import FailureDetail, RaisedError
-from swarm_tui.model.money import ModelTokens, Spending
+from swarm_tui.failures.events import FailureDetail, QueueHeld, QueueReleased, RaisedError
+from swarm_tui.integrator.events import (
+    Integrated,
+    Integrating,
+    Integration,
+    IntegrationFailed,
+    IntegratorSaid,
+    Revision,
+)
+from swarm_tui.journal.events import (
+    AgentsStopped,
+    EngineEnded,
+    EngineStarted,
+    Harvested,
+    Harvesting,
+    Launched,
+    LaunchFailed,
+    Launching,
+    MessageSent,
+    Noted,
+    ProbeFailed,
+    ProbeRecovered,
+    Queued,
+    RequestAnswered,
+    Seen,
+    SlotsChanged,
+    Stopped,
+    UnknownEvent,
+)
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.state import SweepState
+from swarm_tui.journal.work_events import (
+    TRIES_KEPT,
+    Committed,
+    Edited,
+    FileEdit,
+    ForeignImports,
+    Said,
+    Try,
+    TryFinished,
+    TryStarted,
+)
+from swarm_tui.limits.events import (
+    ApiAccess,
+    ApiError,
+    ApiErrorKind,
+    DialTurned,
+    LoginLost,
+    LoginRestored,
+    Stuck,
+    Throttle,
+    time_of_day,
+)
+from swarm_tui.model.event import INTEGRATOR_KEY, Event, LogLine
 from swarm_tui.model.pulled import NOT_PULLED, Escalation, PulledChange, PulledWork
 from swarm_tui.model.questions import AnswerRule, OpenQuestion, Question, item_id
 from swarm_tui.model.results import Baseline, Result, State
-from swarm_tui.model.revision import Revision
-from swarm_tui.model.spec import INTEGRATOR_KEY
+from swarm_tui.money.events import ModelTokens, Spending, Spent
+from swarm_tui.questions.events import AskAnswered, AskClosed, Asked, RuleEnded, RuleMade
 
 TEST, OTHER = "a.py::test_a", "b.py::test_b"
 REPORT = PulledWork(
@@ -94,10 +140,10 @@ NOTHING_ASKED = {"question": "", "options": (), "condition": "", "trouble": None
 NOTHING_ASKED |= {"stuck": ""}
 LIMITED = ApiError(kind=ApiErrorKind.LIMITED, until=70.0, has_given_up=True)
 PROGRESS = {"tokens_at_progress": FULL.tokens}
-NO_LOGIN = happened.LoginLost(seq=2, at=2, test=TEST, reason="403")
+NO_LOGIN = LoginLost(seq=2, at=2, test=TEST, reason="403")
 
 
-def folded(record: TestRecord, *events: happened.Event) -> SweepState:
+def folded(record: TestRecord, *events: Event) -> SweepState:
     state = SweepState()
     state.records[record.test] = record
     state.counts[record.mark] = 1
@@ -113,11 +159,11 @@ def test_changed_record_has_no_default_fields() -> None:
     ("event", "changes"),
     [
         (
-            happened.Launching(at=9, test=TEST, attempt=5, number=3),
+            Launching(at=9, test=TEST, attempt=5, number=3),
             {"state": State.LAUNCHING, "since": 9, "attempt": 5, "number": 3, "reason": "", "source": "engine"},
         ),
         (
-            happened.Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s", own_folder="/o"),
+            Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s", own_folder="/o"),
             {
                 "state": State.RUNNING,
                 "since": 9,
@@ -132,7 +178,7 @@ def test_changed_record_has_no_default_fields() -> None:
             },
         ),
         (
-            happened.Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s", is_adopted=True),
+            Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s", is_adopted=True),
             {
                 "state": State.RUNNING,
                 "since": 9,
@@ -145,46 +191,46 @@ def test_changed_record_has_no_default_fields() -> None:
             },
         ),
         (
-            happened.LaunchFailed(at=9, test=TEST, reason="no port"),
+            LaunchFailed(at=9, test=TEST, reason="no port"),
             {"state": State.QUEUED, "since": 9, "reason": "no port", "source": "engine"},
         ),
         (
-            happened.Seen(at=9, test=TEST, state=State.WAITING, source="hook", question="Which?", options=("a", "b")),
+            Seen(at=9, test=TEST, state=State.WAITING, source="hook", question="Which?", options=("a", "b")),
             {"state": State.WAITING, "since": 9, "source": "hook", "question": "Which?", "reason": ""}
             | {"options": ("a", "b"), "condition": "", "trouble": None, "needs_terminal": False},
         ),
         (
-            happened.Seen(at=9, test=TEST, state=State.RUNNING, condition="429", trouble=LIMITED),
+            Seen(at=9, test=TEST, state=State.RUNNING, condition="429", trouble=LIMITED),
             {"state": State.RUNNING, "source": "process", "reason": "", "question": "", "options": ()}
             | {"condition": "429", "trouble": LIMITED, "trouble_at": 9, "needs_terminal": False},
         ),
         (
-            happened.Seen(at=9, test=TEST, state=State.RUNNING, condition="API error 429"),
+            Seen(at=9, test=TEST, state=State.RUNNING, condition="API error 429"),
             {"state": State.RUNNING, "source": "process", "reason": ""}
             | {"question": "", "options": (), "condition": "API error 429", "trouble": None, "needs_terminal": False},
         ),
-        (happened.TryStarted(at=9, test=TEST, number=2), {"tries": (*FULL.tries, Try(2, None, 0.0, 9)), **PROGRESS}),
+        (TryStarted(at=9, test=TEST, number=2), {"tries": (*FULL.tries, Try(2, None, 0.0, 9)), **PROGRESS}),
         (
-            happened.TryFinished(at=9, test=TEST, number=1, passed=True, seconds=3.0, failure="f"),
+            TryFinished(at=9, test=TEST, number=1, passed=True, seconds=3.0, failure="f"),
             {"tries": (Try(1, True, 3.0, 9, "f"),), **PROGRESS},
         ),
         (
-            happened.TryFinished(at=9, test=TEST, number=2, passed=False, failure="f", detail=DETAIL),
+            TryFinished(at=9, test=TEST, number=2, passed=False, failure="f", detail=DETAIL),
             {"tries": (*FULL.tries, Try(2, False, 0.0, 9, "f", detail=DETAIL)), **PROGRESS},
         ),
         (
-            happened.Edited(at=9, test=TEST, edits=(FileEdit("b.py", 1, 2),)),
+            Edited(at=9, test=TEST, edits=(FileEdit("b.py", 1, 2),)),
             {"edits": (FileEdit("b.py", 1, 2),)},
         ),
-        (happened.ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
-        (happened.Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
-        (happened.Spent(at=9, test=TEST, dollars=3.0, tokens=4), {"dollars": 3.0, "tokens": 4, "models": ()}),
+        (ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
+        (Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
+        (Spent(at=9, test=TEST, dollars=3.0, tokens=4), {"dollars": 3.0, "tokens": 4, "models": ()}),
         (
-            happened.Harvesting(at=9, test=TEST, source="crash"),
+            Harvesting(at=9, test=TEST, source="crash"),
             {"state": State.HARVESTING, "since": 9, "source": "crash"},
         ),
         (
-            happened.Harvested(at=9, test=TEST, result=Result.CLEAN, reason="r", harvest=PulledWork(tip="t")),
+            Harvested(at=9, test=TEST, result=Result.CLEAN, reason="r", harvest=PulledWork(tip="t")),
             {
                 "state": State.DONE,
                 "result": Result.CLEAN,
@@ -198,7 +244,7 @@ def test_changed_record_has_no_default_fields() -> None:
             },
         ),
         (
-            happened.Harvested(at=9, test=TEST, result=Result.FAILED, harvest=PulledWork(errored=True)),
+            Harvested(at=9, test=TEST, result=Result.FAILED, harvest=PulledWork(errored=True)),
             {
                 "state": State.DONE,
                 "result": Result.FAILED,
@@ -212,7 +258,7 @@ def test_changed_record_has_no_default_fields() -> None:
             },
         ),
         (
-            happened.Stopped(at=9, test=TEST, reason="enough"),
+            Stopped(at=9, test=TEST, reason="enough"),
             {
                 "state": State.STOPPED,
                 "since": 9,
@@ -223,38 +269,38 @@ def test_changed_record_has_no_default_fields() -> None:
                 "stale_since": None,
             },
         ),
-        (happened.ProbeRecovered(at=9, tests=(TEST,)), {"stale_since": None}),
-        (happened.ProbeRecovered(at=9), {"stale_since": None}),
-        (happened.ProbeFailed(at=9, reason="no tmux"), {}),
-        (happened.QueueHeld(at=9, tests=(TEST,)), {"held_for": ""}),
-        (happened.QueueHeld(at=9, tests=(TEST,), cause="OSError"), {"held_for": "OSError"}),
-        (happened.QueueReleased(at=9, tests=(TEST,)), {"is_held": False, "held_for": ""}),
-        (happened.QueueHeld(at=9), {}),
-        (happened.QueueReleased(at=9), {}),
-        (happened.MessageSent(at=9, test=TEST, text="hello", by="ada"), {}),
+        (ProbeRecovered(at=9, tests=(TEST,)), {"stale_since": None}),
+        (ProbeRecovered(at=9), {"stale_since": None}),
+        (ProbeFailed(at=9, reason="no tmux"), {}),
+        (QueueHeld(at=9, tests=(TEST,)), {"held_for": ""}),
+        (QueueHeld(at=9, tests=(TEST,), cause="OSError"), {"held_for": "OSError"}),
+        (QueueReleased(at=9, tests=(TEST,)), {"is_held": False, "held_for": ""}),
+        (QueueHeld(at=9), {}),
+        (QueueReleased(at=9), {}),
+        (MessageSent(at=9, test=TEST, text="hello", by="ada"), {}),
         (
-            happened.Asked(at=9, test=TEST, ask=MORE),
+            Asked(at=9, test=TEST, ask=MORE),
             {"asks": (*FULL.asks, OpenQuestion(MORE, item_id(TEST, MORE))), "asked_until": 9.0},
         ),
         (
-            happened.AskAnswered(at=9, test=TEST, ask="1", text="yes", by="bob", rule="r1"),
+            AskAnswered(at=9, test=TEST, ask="1", text="yes", by="bob", rule="r1"),
             {"asks": (OpenQuestion(ASK, "item", 9, "bob (r1)"),)},
         ),
-        (happened.AskAnswered(at=9, test=TEST, ask="2", text="yes", by="bob"), {}),
-        (happened.AskClosed(at=9, test=TEST, ask="1", why="answered"), {"asks": ()}),
-        (happened.AskClosed(at=9, test=TEST, ask="2"), {}),
-        (happened.Noted(at=9, test=TEST, text="hello"), {}),
-        (happened.AgentsStopped(at=9, agents=("agent",)), {}),
-        (happened.DialTurned(at=9, slots=2), {}),
-        (happened.Committed(at=9, test=TEST, commits=4), {"commits": 4, "tokens_at_progress": 2}),
-        (happened.Stuck(at=9, test=TEST, reason="it sleeps"), {"stuck": "it sleeps"}),
-        (happened.Stuck(at=9, test=TEST), {"stuck": ""}),
-        (happened.LoginLost(at=9, test=TEST), {}),
-        (happened.LoginRestored(at=9), {}),
+        (AskAnswered(at=9, test=TEST, ask="2", text="yes", by="bob"), {}),
+        (AskClosed(at=9, test=TEST, ask="1", why="answered"), {"asks": ()}),
+        (AskClosed(at=9, test=TEST, ask="2"), {}),
+        (Noted(at=9, test=TEST, text="hello"), {}),
+        (AgentsStopped(at=9, agents=("agent",)), {}),
+        (DialTurned(at=9, slots=2), {}),
+        (Committed(at=9, test=TEST, commits=4), {"commits": 4, "tokens_at_progress": 2}),
+        (Stuck(at=9, test=TEST, reason="it sleeps"), {"stuck": "it sleeps"}),
+        (Stuck(at=9, test=TEST), {"stuck": ""}),
+        (LoginLost(at=9, test=TEST), {}),
+        (LoginRestored(at=9), {}),
     ],
-    ids=lambda given: type(given).__name__ if isinstance(given, happened.Event) else "",
+    ids=lambda given: type(given).__name__ if isinstance(given, Event) else "",
 )
-def test_event_changes_fields_of_record(event: happened.Event, changes: dict[str, Any]) -> None:
+def test_event_changes_fields_of_record(event: Event, changes: dict[str, Any]) -> None:
     state = folded(FULL, event)
     assert state.records == {TEST: FULL._replace(**changes)}
     assert +state.counts == {state.records[TEST].mark: 1}
@@ -262,16 +308,16 @@ def test_event_changes_fields_of_record(event: happened.Event, changes: dict[str
 
 def test_waiting_agent_shows_oldest_question() -> None:
     waiting = FULL._replace(state=State.WAITING, question="may I? (and 1 more)", asks=(OpenQuestion(ASK, "1"),))
-    both = folded(waiting, happened.Asked(at=8, test=TEST, ask=MORE))
+    both = folded(waiting, Asked(at=8, test=TEST, ask=MORE))
     assert both.records[TEST].question == "may I?"
-    both.apply_all([happened.AskClosed(at=9, test=TEST, ask="1")])
+    both.apply_all([AskClosed(at=9, test=TEST, ask="1")])
     assert (both.records[TEST].question, both.records[TEST].options) == ("and that?", ("yes", "no"))
-    both.apply_all([happened.AskClosed(at=9, test=TEST, ask="2")])
+    both.apply_all([AskClosed(at=9, test=TEST, ask="2")])
     assert (both.records[TEST].question, both.records[TEST].options, both.records[TEST].asks) == ("", (), ())
 
 
 def test_first_queued_event_adds_test() -> None:
-    event = happened.Queued(at=9, test=TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r")
+    event = Queued(at=9, test=TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r")
     state = SweepState().apply_all([event])
     made = TestRecord(TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r", since=9)
     assert state.records == {TEST: made}
@@ -283,39 +329,39 @@ def test_requeued_test_keeps_names_launches_and_hold() -> None:
     kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
     kept = kept._replace(group="port", baseline=Baseline.FLAKY)
     kept = kept._replace(traits=FULL.traits, held_for=FULL.held_for)
-    state = folded(FULL, happened.Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
+    state = folded(FULL, Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
     assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
-    state = folded(FULL, happened.Queued(at=9, test=TEST, agent="new", branch="newer"))
+    state = folded(FULL, Queued(at=9, test=TEST, agent="new", branch="newer"))
     assert state.records == {TEST: kept._replace(agent="new", branch="newer", since=9)}
 
 
 def test_revision_is_kept_after_interruption_not_retry() -> None:
     sent = Revision(fix="other", comment="Again.", tip="tip")
-    assert folded(FULL, happened.Queued(at=9, test=TEST)).records[TEST].revision is None
-    assert folded(FULL, happened.Queued(at=9, test=TEST, revision=sent)).records[TEST].revision == sent
+    assert folded(FULL, Queued(at=9, test=TEST)).records[TEST].revision is None
+    assert folded(FULL, Queued(at=9, test=TEST, revision=sent)).records[TEST].revision == sent
     interrupted = FULL._replace(harvest=NOT_PULLED)
-    assert folded(interrupted, happened.Queued(at=9, test=TEST)).records[TEST].revision == FULL.revision
+    assert folded(interrupted, Queued(at=9, test=TEST)).records[TEST].revision == FULL.revision
 
 
 def test_note_is_kept_after_interruption_not_retry() -> None:
-    noted = folded(FULL, happened.Queued(at=9, test=TEST, note="Keep 1.0."))
+    noted = folded(FULL, Queued(at=9, test=TEST, note="Keep 1.0."))
     assert noted.records[TEST].note == "Keep 1.0."
-    noted.apply_all([happened.Queued(at=10, test=TEST)])
+    noted.apply_all([Queued(at=10, test=TEST)])
     assert noted.records[TEST].note == "Keep 1.0."
-    noted.apply_all([happened.Harvested(at=11, test=TEST, result=Result.CLEAN, harvest=FULL.harvest)])
-    noted.apply_all([happened.Queued(at=12, test=TEST)])
+    noted.apply_all([Harvested(at=11, test=TEST, result=Result.CLEAN, harvest=FULL.harvest)])
+    noted.apply_all([Queued(at=12, test=TEST)])
     assert noted.records[TEST].note == ""
 
 
 def test_adopted_agent_without_start_starts_at_adoption() -> None:
     never = FULL._replace(launched_at=None)
-    assert folded(never, happened.Launched(at=9, test=TEST, is_adopted=True)).records[TEST].launched_at == 9
+    assert folded(never, Launched(at=9, test=TEST, is_adopted=True)).records[TEST].launched_at == 9
 
 
 @pytest.mark.parametrize("tests", [(), (TEST, "gone.py::test"), (OTHER,)])
 def test_failed_poll_makes_named_unfinished_tests_stale(tests: tuple[str, ...]) -> None:
     fresh = FULL._replace(stale_since=None)
-    event = happened.ProbeFailed(at=9, tests=tests, reason="no tmux")
+    event = ProbeFailed(at=9, tests=tests, reason="no tmux")
     expected = fresh if tests == (OTHER,) else fresh._replace(stale_since=9)
     assert folded(fresh, event).records == {TEST: expected}
     for end in (State.DONE, State.STOPPED):
@@ -324,23 +370,23 @@ def test_failed_poll_makes_named_unfinished_tests_stale(tests: tuple[str, ...]) 
     assert folded(FULL, event).records == {TEST: FULL}
     state = folded(fresh, event)
     assert state.stale_reason == "no tmux"
-    assert state.apply_all([happened.ProbeRecovered(at=10, tests=tests)]).records == {TEST: fresh}
+    assert state.apply_all([ProbeRecovered(at=10, tests=tests)]).records == {TEST: fresh}
     assert state.stale_reason == ""
 
 
 def test_only_newest_tries_are_kept() -> None:
-    state = SweepState().apply_all(happened.TryStarted(test=TEST, number=number) for number in range(1, 61))
+    state = SweepState().apply_all(TryStarted(test=TEST, number=number) for number in range(1, 61))
     assert [made.number for made in state.records[TEST].tries] == list(range(61 - TRIES_KEPT, 61))
 
 
 def test_tries_are_sorted_by_number() -> None:
     numbers = [2, 5, 3, 1, 5, 4]
-    state = SweepState().apply_all(happened.TryStarted(at=n, test=TEST, number=n) for n in numbers)
+    state = SweepState().apply_all(TryStarted(at=n, test=TEST, number=n) for n in numbers)
     assert [made.number for made in state.records[TEST].tries] == [1, 2, 3, 4, 5]
 
 
 def test_event_of_unqueued_test_adds_test() -> None:
-    state = SweepState().apply_all([happened.Said(at=9, test=TEST, line="x")])
+    state = SweepState().apply_all([Said(at=9, test=TEST, line="x")])
     assert state.records == {TEST: TestRecord(TEST, last_line="x", last_line_at=9)}
     assert +state.counts == {"queued": 1}
 
@@ -349,9 +395,9 @@ def facts_of(state: SweepState) -> dict[str, Any]:
     return {name: value for name, value in vars(state).items() if name not in ("records", "counts", "log", "_changed")}
 
 
-STARTED = happened.EngineStarted(seq=1, at=1, pid=7, machine="here", slots=4)
+STARTED = EngineStarted(seq=1, at=1, pid=7, machine="here", slots=4)
 RULE = AnswerRule(id="r1", tool="Bash", way="begins", pattern="pytest", by="ann")
-ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
+ENDED = EngineEnded(seq=2, at=2, why="stopped", reason="enough")
 
 
 @pytest.mark.parametrize(
@@ -370,52 +416,52 @@ ENDED = happened.EngineEnded(seq=2, at=2, why="stopped", reason="enough")
             },
         ),
         (
-            [STARTED, ENDED, happened.EngineStarted(seq=3, at=3, pid=8, machine="there", is_resumed=True)],
+            [STARTED, ENDED, EngineStarted(seq=3, at=3, pid=8, machine="there", is_resumed=True)],
             {"slots": 4, "started_at": 1, "engine_machine": "there"},
         ),
-        ([happened.SlotsChanged(seq=3, at=3, slots=9)], {"slots": 9}),
+        ([SlotsChanged(seq=3, at=3, slots=9)], {"slots": 9}),
         (
-            [happened.DialTurned(seq=3, at=3, slots=2, cause="limited", until=9.0, is_halved=True, too_many=5)],
+            [DialTurned(seq=3, at=3, slots=2, cause="limited", until=9.0, is_halved=True, too_many=5)],
             {"access": ApiAccess(Throttle(2, "limited", until=9.0, halved_at=3, changed_at=3, too_many=5))},
         ),
         (
             [
-                happened.DialTurned(seq=2, at=2, slots=2, cause="load", detail="9", is_halved=True),
-                happened.DialTurned(seq=3, at=3, cause="load"),
+                DialTurned(seq=2, at=2, slots=2, cause="load", detail="9", is_halved=True),
+                DialTurned(seq=3, at=3, cause="load"),
             ],
             {"access": ApiAccess(Throttle(cause="load", halved_at=2, changed_at=3))},
         ),
         ([NO_LOGIN], {"access": ApiAccess(lost="login_lost", lost_reason="403")}),
-        ([NO_LOGIN, happened.LoginRestored(seq=3, at=3)], {"access": ApiAccess(restored_at=3)}),
-        ([happened.QueueHeld(seq=3, at=3)], {"is_held": True}),
-        ([happened.QueueHeld(seq=2, at=2), happened.QueueReleased(seq=3, at=3)], {}),
-        ([happened.QueueHeld(seq=2, at=2), happened.QueueReleased(seq=3, at=3, tests=(TEST,))], {"is_held": True}),
-        ([happened.QueueHeld(seq=3, at=3, tests=(TEST,))], {}),
+        ([NO_LOGIN, LoginRestored(seq=3, at=3)], {"access": ApiAccess(restored_at=3)}),
+        ([QueueHeld(seq=3, at=3)], {"is_held": True}),
+        ([QueueHeld(seq=2, at=2), QueueReleased(seq=3, at=3)], {}),
+        ([QueueHeld(seq=2, at=2), QueueReleased(seq=3, at=3, tests=(TEST,))], {"is_held": True}),
+        ([QueueHeld(seq=3, at=3, tests=(TEST,))], {}),
         (
-            [happened.Integrating(seq=3, at=3, by="agent")],
+            [Integrating(seq=3, at=3, by="agent")],
             {"integration": Integration("integrating", detail="agent", at=3, started_at=3)},
         ),
         (
-            [happened.Integrating(seq=2, at=2, by="agent"), happened.IntegratorSaid(seq=3, at=3, line="merging")],
+            [Integrating(seq=2, at=2, by="agent"), IntegratorSaid(seq=3, at=3, line="merging")],
             {"integration": Integration("integrating", detail="agent", at=2, started_at=2, last_line="merging")},
         ),
         (
             [
-                happened.Integrating(seq=2, at=2),
-                happened.Integrated(seq=3, at=3, branch="b", tip="t", fixes=4, left_out=5, detail="d"),
+                Integrating(seq=2, at=2),
+                Integrated(seq=3, at=3, branch="b", tip="t", fixes=4, left_out=5, detail="d"),
             ],
             {"integration": Integration("done", "b", "t", 4, 5, "d", at=3, started_at=2)},
         ),
         (
-            [happened.Integrating(seq=2, at=2), happened.IntegrationFailed(seq=3, at=3, reason="no disk")],
+            [Integrating(seq=2, at=2), IntegrationFailed(seq=3, at=3, reason="no disk")],
             {"integration": Integration("failed", detail="no disk", at=3, started_at=2)},
         ),
-        ([happened.RuleMade(seq=3, at=3, rule=RULE)], {"rules": {"r1": RULE}, "rules_made": 1}),
-        ([happened.RuleMade(seq=2, at=2, rule=RULE), happened.RuleEnded(seq=3, at=3, rule="r1")], {"rules_made": 1}),
-        ([happened.UnknownEvent(seq=3, at=3, name="sang")], {"unknown_events": 1}),
+        ([RuleMade(seq=3, at=3, rule=RULE)], {"rules": {"r1": RULE}, "rules_made": 1}),
+        ([RuleMade(seq=2, at=2, rule=RULE), RuleEnded(seq=3, at=3, rule="r1")], {"rules_made": 1}),
+        ([UnknownEvent(seq=3, at=3, name="sang")], {"unknown_events": 1}),
     ],
 )
-def test_event_changes_fields_of_sweep(events: list[happened.Event], facts: dict[str, Any]) -> None:
+def test_event_changes_fields_of_sweep(events: list[Event], facts: dict[str, Any]) -> None:
     state = SweepState().apply_all(events)
     last = {"last_seq": events[-1].seq, "last_at": events[-1].at, "lost_events": events[-1].seq - len(events)}
     assert facts_of(state) == facts_of(SweepState()) | last | facts
@@ -425,17 +471,17 @@ def test_event_changes_fields_of_sweep(events: list[happened.Event], facts: dict
 def test_integrator_has_record() -> None:
     state = SweepState()
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY)
-    state.apply_all([happened.Integrating(at=3, by="agent", agent="a", branch="b", attempt=2)])
+    state.apply_all([Integrating(at=3, by="agent", agent="a", branch="b", attempt=2)])
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="a", branch="b", since=3, attempt=2)
-    state.apply_all([happened.Launched(at=5, test=INTEGRATOR_KEY, agent_id="id")])
+    state.apply_all([Launched(at=5, test=INTEGRATOR_KEY, agent_id="id")])
     record = state.record_of(INTEGRATOR_KEY)
     assert (record.agent, record.branch, record.agent_id, record.attempt) == ("a", "b", "id", 2)
-    state.apply_all([happened.Integrating(at=4, by="agent", agent="c", branch="d", attempt=1)])
+    state.apply_all([Integrating(at=4, by="agent", agent="c", branch="d", attempt=1)])
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="c", branch="d", since=4, attempt=2)
 
 
 def test_newest_answers_are_kept() -> None:
-    answer = happened.RequestAnswered(request="one", is_done=False, detail="no")
+    answer = RequestAnswered(request="one", is_done=False, detail="no")
     state = SweepState().apply_all([answer])
     assert state.answers == {"one": answer}
     state.answers |= {str(number): answer for number in range(100_000 - 1)}
@@ -449,71 +495,71 @@ def test_newest_answers_are_kept() -> None:
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (happened.EngineStarted(pid=1, slots=4), ("info", "engine started, 4 slots", "")),
-        (happened.EngineStarted(pid=1, slots=4, is_resumed=True), ("info", "engine resumed, 4 slots", "")),
-        (happened.EngineEnded(), ("info", "engine finished", "")),
-        (happened.EngineEnded(why="failed", reason="r"), ("warning", "engine failed: r", "")),
-        (happened.Queued(test=TEST), None),
-        (happened.Queued(test=TEST, reason="r"), ("info", "queued again: r", TEST)),
-        (happened.Launching(test=TEST), None),
-        (happened.Launched(test=TEST), ("info", "launched", TEST)),
-        (happened.Launched(test=TEST, is_adopted=True), ("info", "resumed", TEST)),
-        (happened.LaunchFailed(test=TEST, reason="r", attempt=2), ("warning", "launch 2 failed: r", TEST)),
-        (happened.LaunchFailed(test=TEST, reason="r", is_final=True), ("error", "launch 1 failed: r", TEST)),
-        (happened.Seen(test=TEST, state=State.RUNNING), None),
+        (EngineStarted(pid=1, slots=4), ("info", "engine started, 4 slots", "")),
+        (EngineStarted(pid=1, slots=4, is_resumed=True), ("info", "engine resumed, 4 slots", "")),
+        (EngineEnded(), ("info", "engine finished", "")),
+        (EngineEnded(why="failed", reason="r"), ("warning", "engine failed: r", "")),
+        (Queued(test=TEST), None),
+        (Queued(test=TEST, reason="r"), ("info", "queued again: r", TEST)),
+        (Launching(test=TEST), None),
+        (Launched(test=TEST), ("info", "launched", TEST)),
+        (Launched(test=TEST, is_adopted=True), ("info", "resumed", TEST)),
+        (LaunchFailed(test=TEST, reason="r", attempt=2), ("warning", "launch 2 failed: r", TEST)),
+        (LaunchFailed(test=TEST, reason="r", is_final=True), ("error", "launch 1 failed: r", TEST)),
+        (Seen(test=TEST, state=State.RUNNING), None),
         (
-            happened.Seen(test=TEST, state=State.WAITING),
+            Seen(test=TEST, state=State.WAITING),
             ("warning", "waits for an answer: (unknown question)", TEST),
         ),
-        (happened.Seen(test=TEST, state=State.WAITING, question="q"), ("warning", "waits for an answer: q", TEST)),
-        (happened.ProbeFailed(reason="r"), ("warning", "states are stale: r", "")),
-        (happened.ProbeRecovered(), ("info", "states are up to date again", "")),
+        (Seen(test=TEST, state=State.WAITING, question="q"), ("warning", "waits for an answer: q", TEST)),
+        (ProbeFailed(reason="r"), ("warning", "states are stale: r", "")),
+        (ProbeRecovered(), ("info", "states are up to date again", "")),
         (
-            happened.ForeignImports(test=TEST, modules=tuple("abcd")),
+            ForeignImports(test=TEST, modules=tuple("abcd")),
             ("warning", "imported modules from your checkout instead of its copy: a, b, c", TEST),
         ),
-        (happened.Said(test=TEST, line="l"), None),
-        (happened.Harvested(test=TEST, result=Result.IMPL_FIX), ("info", "impl fix", TEST)),
-        (happened.Harvested(test=TEST, result=Result.FAILED, reason="r"), ("error", "failed: r", TEST)),
-        (happened.Stopped(test=TEST), ("warning", "stopped: on request", TEST)),
-        (happened.Stopped(test=TEST, reason="r"), ("warning", "stopped: r", TEST)),
-        (happened.AgentsStopped(agents=("a",)), None),
-        (happened.SlotsChanged(slots=3), ("info", "3 slots", "")),
+        (Said(test=TEST, line="l"), None),
+        (Harvested(test=TEST, result=Result.IMPL_FIX), ("info", "impl fix", TEST)),
+        (Harvested(test=TEST, result=Result.FAILED, reason="r"), ("error", "failed: r", TEST)),
+        (Stopped(test=TEST), ("warning", "stopped: on request", TEST)),
+        (Stopped(test=TEST, reason="r"), ("warning", "stopped: r", TEST)),
+        (AgentsStopped(agents=("a",)), None),
+        (SlotsChanged(slots=3), ("info", "3 slots", "")),
         (
-            happened.DialTurned(slots=6, cause="limited", until=10.0, is_halved=True),
+            DialTurned(slots=6, cause="limited", until=10.0, is_halved=True),
             ("warning", f"throttled to 6 agents: limited until {time_of_day(10.0, 9.0)}", ""),
         ),
         (
-            happened.DialTurned(slots=1, cause="memory", detail="95 % used", is_halved=True),
+            DialTurned(slots=1, cause="memory", detail="95 % used", is_halved=True),
             ("warning", "throttled to 1 agent: memory 95 % used", ""),
         ),
-        (happened.DialTurned(slots=7, cause="limited"), ("info", "throttled to 7 agents", "")),
-        (happened.DialTurned(), ("info", "throttle off", "")),
-        (happened.LoginLost(test=TEST, reason="403"), ("error", "login lost, the queue is held: 403", TEST)),
-        (happened.Stuck(test=TEST, reason="it loops"), ("warning", "stuck: it loops", TEST)),
-        (happened.Stuck(test=TEST), None),
-        (happened.Committed(test=TEST, commits=1), None),
-        (happened.LoginRestored(by="ada"), ("info", "ada released the queue: the API works again", "")),
-        (happened.QueueHeld(), ("info", "the queue is held", "")),
-        (happened.QueueHeld(tests=(TEST,), reason="r"), ("info", "1 test is held: r", "")),
-        (happened.QueueReleased(tests=(TEST, OTHER)), ("info", "2 tests are released", "")),
-        (happened.MessageSent(test=TEST, text="t"), ("info", "a user wrote: t", TEST)),
-        (happened.MessageSent(test=TEST, text="t", by="ada"), ("info", "ada wrote: t", TEST)),
-        (happened.MessageSent(test=TEST, text="t", error="e"), ("error", "message not sent: e", TEST)),
-        (happened.RequestAnswered(request="1"), None),
-        (happened.RequestAnswered(request="1", is_done=False, detail="d"), ("error", "request failed: d", "")),
-        (happened.Integrating(by="agent", branches=3), ("info", "integrating 3 branches (agent)", "")),
-        (happened.IntegratorSaid(line="l"), ("info", "the integrator: l", "")),
-        (happened.Integrated(branch="b", fixes=2), ("info", "integrated on b: 2 fixes", "")),
-        (happened.Integrated(branch="b", fixes=2, left_out=1), ("info", "integrated on b: 2 fixes, 1 left out", "")),
-        (happened.Integrated(), ("info", "nothing to integrate", "")),
-        (happened.Integrated(branch="b", problems=("red",)), ("error", "integrated on b: 0 fixes; red", "")),
-        (happened.IntegrationFailed(reason="r"), ("error", "integration failed: r", "")),
-        (happened.Noted(level="warning", text="t", test=TEST), ("warning", "t", TEST)),
-        (happened.UnknownEvent(name="sang"), None),
+        (DialTurned(slots=7, cause="limited"), ("info", "throttled to 7 agents", "")),
+        (DialTurned(), ("info", "throttle off", "")),
+        (LoginLost(test=TEST, reason="403"), ("error", "login lost, the queue is held: 403", TEST)),
+        (Stuck(test=TEST, reason="it loops"), ("warning", "stuck: it loops", TEST)),
+        (Stuck(test=TEST), None),
+        (Committed(test=TEST, commits=1), None),
+        (LoginRestored(by="ada"), ("info", "ada released the queue: the API works again", "")),
+        (QueueHeld(), ("info", "the queue is held", "")),
+        (QueueHeld(tests=(TEST,), reason="r"), ("info", "1 test is held: r", "")),
+        (QueueReleased(tests=(TEST, OTHER)), ("info", "2 tests are released", "")),
+        (MessageSent(test=TEST, text="t"), ("info", "a user wrote: t", TEST)),
+        (MessageSent(test=TEST, text="t", by="ada"), ("info", "ada wrote: t", TEST)),
+        (MessageSent(test=TEST, text="t", error="e"), ("error", "message not sent: e", TEST)),
+        (RequestAnswered(request="1"), None),
+        (RequestAnswered(request="1", is_done=False, detail="d"), ("error", "request failed: d", "")),
+        (Integrating(by="agent", branches=3), ("info", "integrating 3 branches (agent)", "")),
+        (IntegratorSaid(line="l"), ("info", "the integrator: l", "")),
+        (Integrated(branch="b", fixes=2), ("info", "integrated on b: 2 fixes", "")),
+        (Integrated(branch="b", fixes=2, left_out=1), ("info", "integrated on b: 2 fixes, 1 left out", "")),
+        (Integrated(), ("info", "nothing to integrate", "")),
+        (Integrated(branch="b", problems=("red",)), ("error", "integrated on b: 0 fixes; red", "")),
+        (IntegrationFailed(reason="r"), ("error", "integration failed: r", "")),
+        (Noted(level="warning", text="t", test=TEST), ("warning", "t", TEST)),
+        (UnknownEvent(name="sang"), None),
     ],
-    ids=lambda given: type(given).__name__ if isinstance(given, happened.Event) else "",
+    ids=lambda given: type(given).__name__ if isinstance(given, Event) else "",
 )
-def test_event_gives_log_line(event: happened.Event, line: tuple[str, str, str] | None) -> None:
+def test_event_gives_log_line(event: Event, line: tuple[str, str, str] | None) -> None:
     at_nine = structs.replace(event, at=9.0)
     assert list(SweepState().apply_all([at_nine]).log) == ([LogLine(9.0, *line)] if line else [])

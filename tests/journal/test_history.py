@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Harvested
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.history import STEPS, JournalHistory, offset_behind
@@ -19,7 +20,8 @@ from swarm_tui.journal.snapshot import (
     write_snapshot,
 )
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Said
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.journal.sweeps import TESTS, event_of
@@ -27,7 +29,7 @@ from tests.journal.sweeps import TESTS, event_of
 SPEC = SweepSpec(sweep="20261118-061200", repository="", base="0" * 40, created_at=1.0, mngr=MngrSettings(path="mngr"))
 
 
-def journal_of(root: Path, events: list[happened.Event], *, gap: float = 1.0) -> tuple[SweepFolder, list[int]]:
+def journal_of(root: Path, events: list[Event], *, gap: float = 1.0) -> tuple[SweepFolder, list[int]]:
     """Write a journal with an event every `gap` seconds; return the offset behind each."""
     folder = SweepFolder(root)
     folder.root.mkdir(exist_ok=True)
@@ -47,7 +49,7 @@ def folded(folder: SweepFolder, offset: int) -> SweepState:
 
 @given(st.lists(event_of(), min_size=1, max_size=40), st.lists(st.integers(0, 39), min_size=1, max_size=8))
 def test_state_at_any_offset_equals_fold(
-    tmp_path_factory: pytest.TempPathFactory, events: list[happened.Event], asked: list[int]
+    tmp_path_factory: pytest.TempPathFactory, events: list[Event], asked: list[int]
 ) -> None:
     folder, offsets = journal_of(tmp_path_factory.mktemp("history"), events)
     history = JournalHistory(folder, SPEC, kept_every=300, records_kept=9)
@@ -58,7 +60,7 @@ def test_state_at_any_offset_equals_fold(
 
 @given(st.lists(event_of(), min_size=1, max_size=40))
 def test_steps_visit_same_events_in_both_directions(
-    tmp_path_factory: pytest.TempPathFactory, events: list[happened.Event]
+    tmp_path_factory: pytest.TempPathFactory, events: list[Event]
 ) -> None:
     folder, offsets = journal_of(tmp_path_factory.mktemp("history"), events)
     history = JournalHistory(folder, SPEC)
@@ -84,7 +86,7 @@ def test_moment_at_returns_offset_after_last_event(
     with JournalWriter(folder.events, clock=lambda: now) as writer:
         for gap in gaps:
             now += gap
-            writer.append(happened.Said(test=TESTS[0], line="x" * int(gap * 40)))
+            writer.append(Said(test=TESTS[0], line="x" * int(gap * 40)))
             expected = writer.size if now <= at else expected
     history = JournalHistory(folder, SPEC)
     assert history.moment_at(at) == expected
@@ -93,7 +95,7 @@ def test_moment_at_returns_offset_after_last_event(
 
 @given(st.lists(event_of(), min_size=2, max_size=30), st.data())
 def test_offset_behind_skips_no_later_event(
-    tmp_path_factory: pytest.TempPathFactory, events: list[happened.Event], data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, events: list[Event], data: st.DataObject
 ) -> None:
     folder, offsets = journal_of(tmp_path_factory.mktemp("history"), events)
     number = data.draw(st.integers(0, len(events) + 2))
@@ -136,8 +138,8 @@ def test_empty_journal_has_no_moments(tmp_path: Path) -> None:
 
 
 def test_fold_starts_at_valid_former_snapshot(tmp_path: Path) -> None:
-    said = [happened.Said(test=TESTS[number % 5], line="z" * 20_000) for number in range(300)]
-    folder, offsets = journal_of(tmp_path, [happened.Harvested(test=TESTS[0], result=Result.CLEAN), *said])
+    said = [Said(test=TESTS[number % 5], line="z" * 20_000) for number in range(300)]
+    folder, offsets = journal_of(tmp_path, [Harvested(test=TESTS[0], result=Result.CLEAN), *said])
     for number in (100, 200):
         write_snapshot(folder.snapshot, folder.events, offsets[number], folded(folder, offsets[number]))
         keep_former_snapshot(folder.snapshot, folder.former_snapshots)
@@ -165,7 +167,7 @@ def test_fold_starts_at_valid_former_snapshot(tmp_path: Path) -> None:
 
 
 def test_every_second_of_many_snapshots_is_removed(tmp_path: Path) -> None:
-    folder, offsets = journal_of(tmp_path, [happened.Said(test=TESTS[0], line=str(number)) for number in range(100)])
+    folder, offsets = journal_of(tmp_path, [Said(test=TESTS[0], line=str(number)) for number in range(100)])
     state = folded(folder, offsets[0])
     for offset in offsets[: FORMER_KEPT + 1]:
         write_snapshot(folder.snapshot, folder.events, offset, state)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from swarm_tui.hosts.events import HostBack, HostGone, HostLost, HostSeen, HostState
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import Launched, Launching, Queued
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Event, HostBack, HostGone, HostLost, HostSeen, Launched, Launching, Queued
-from swarm_tui.model.hosts import HostState, mngr_address
+from swarm_tui.model.event import Event
+from swarm_tui.model.hosts import mngr_address
 from swarm_tui.model.spec import SweepSpec
 
 BEGUN: tuple[Event, ...] = (

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.events import Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder, find_sweep, list_sweeps
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.requests import RequestFollower, RequestKind, append_request
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.model.event import Event
 from swarm_tui.model.spec import FORMAT_VERSION, MngrSettings, SweepSpec
 from tests.journal.sweeps import events
 
@@ -71,7 +72,7 @@ def test_invalid_agent_name_raises_error(tmp_path: Path, name: str) -> None:
 @settings(max_examples=40)
 @given(story=events, rest=events)
 def test_snapshot_and_later_events_equal_full_fold(
-    tmp_path_factory: pytest.TempPathFactory, story: list[happened.Event], rest: list[happened.Event]
+    tmp_path_factory: pytest.TempPathFactory, story: list[Event], rest: list[Event]
 ) -> None:
     root = tmp_path_factory.mktemp("sweep")
     folder = make_sweep(root, "20261118-061200")
@@ -95,12 +96,12 @@ def test_snapshot_and_later_events_equal_full_fold(
 def test_snapshot_of_other_journal_is_ignored(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     with JournalWriter(folder.events) as writer:
-        writer.append(happened.Queued(test="a"))
+        writer.append(Queued(test="a"))
         write_snapshot(
             folder.snapshot,
             folder.events,
             os.path.getsize(folder.events),
-            SweepState().apply_all([happened.Queued(test="something else")]),
+            SweepState().apply_all([Queued(test="something else")]),
         )
     folder.events.write_bytes(folder.events.read_bytes().replace(b'"a"', b'"b"'))
     assert list(open_sweep(folder).state.records) == ["b"]
@@ -111,7 +112,7 @@ def test_snapshot_of_other_journal_is_ignored(tmp_path: Path) -> None:
 def test_open_sweep_changes_no_file(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     with JournalWriter(folder.events) as writer:
-        writer.append(happened.Queued(test="a"))
+        writer.append(Queued(test="a"))
     with open(folder.events, "ab") as file:
         file.write(b"garbage\n{torn")
     before = {path: path.read_bytes() for path in folder.root.iterdir()}
@@ -124,7 +125,7 @@ def test_open_sweep_changes_no_file(tmp_path: Path) -> None:
 def test_replaced_journal_restarts_state(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     with JournalWriter(folder.events) as writer:
-        writer.append(happened.Queued(test="a"))
+        writer.append(Queued(test="a"))
     with open(folder.events, "ab") as file:
         file.write(b"garbage\n")
     opened = open_sweep(folder)
@@ -132,7 +133,7 @@ def test_replaced_journal_restarts_state(tmp_path: Path) -> None:
     assert (list(opened.state.records), len(opened.bad_lines)) == (["a"], 1)
     folder.events.unlink()
     with JournalWriter(folder.events) as writer:
-        writer.append(happened.Queued(test="b"))
+        writer.append(Queued(test="b"))
     assert opened.read_new_events()
     assert (list(opened.state.records), opened.bad_lines) == (["b"], [])
 
@@ -152,8 +153,8 @@ def test_at_most_hundred_bad_lines_are_kept(tmp_path: Path) -> None:
 def test_valid_snapshot_replaces_reading_lines(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     with JournalWriter(folder.events) as writer:
-        writer.append(happened.Queued(test="a"))
-    other = SweepState().apply_all([happened.Queued(test="from the snapshot")])
+        writer.append(Queued(test="a"))
+    other = SweepState().apply_all([Queued(test="from the snapshot")])
     write_snapshot(folder.snapshot, folder.events, os.path.getsize(folder.events), other)
     assert list(open_sweep(folder).state.records) == ["from the snapshot"]
 
@@ -173,7 +174,7 @@ def test_find_test_uses_first_matching_way(tmp_path: Path) -> None:
     long = "c.py::test_" + "x" * 100
     with JournalWriter(folder.events) as writer:
         for number, test in enumerate(("a.py::test_one", "a.py::test_one_more", "b.py::test_two", long, "d.py")):
-            writer.append(happened.Queued(test=test, agent=f"swarm-{number}"))
+            writer.append(Queued(test=test, agent=f"swarm-{number}"))
     sweep = open_sweep(folder)
     wanted = {"a.py::test_one": 0, "test_one": 0, "one_more": 1, "_two": 2, "swarm-2": 2, "arm-1": 1, "d.py": 4}
     assert {name: sweep.find_test(name).agent for name in wanted} == {

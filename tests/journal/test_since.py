@@ -10,80 +10,84 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from swarm_tui.failures.events import PatternRaised
+from swarm_tui.integrator.events import Integrated, Integrating, IntegrationFailed
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued, Seen, Stopped
 from swarm_tui.journal.since import Changes, change_words, changes_between, moment_of, moment_words, since_line
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Said
+from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.results import Result, State
-from swarm_tui.model.spec import INTEGRATOR_KEY
+from swarm_tui.money.events import BudgetSpent, Spent
 from tests.journal.sweeps import events
 
-BEGUN: list[happened.Event] = [
-    happened.EngineStarted(seq=1, at=1, pid=1, slots=4),
-    *(happened.Queued(seq=2, at=1, test=name) for name in "abcdefgh"),
-    happened.Launched(at=2, test="a"),
-    happened.Spent(at=3, test="a", dollars=1.0, tokens=5),
+BEGUN: list[Event] = [
+    EngineStarted(seq=1, at=1, pid=1, slots=4),
+    *(Queued(seq=2, at=1, test=name) for name in "abcdefgh"),
+    Launched(at=2, test="a"),
+    Spent(at=3, test="a", dollars=1.0, tokens=5),
 ]
 
 
-def changed(*later: Any, before: list[happened.Event] = BEGUN) -> Changes:
+def changed(*later: Any, before: list[Event] = BEGUN) -> Changes:
     state = SweepState().apply_all(before)
     then = moment_of(state)
     return changes_between(then, moment_of(state.apply_all(later)))
 
 
-def harvested(test: str, result: Result, at: float = 10, reason: str = "") -> happened.Harvested:
-    return happened.Harvested(at=at, test=test, result=result, reason=reason)
+def harvested(test: str, result: Result, at: float = 10, reason: str = "") -> Harvested:
+    return Harvested(at=at, test=test, result=result, reason=reason)
 
 
 @pytest.mark.parametrize(
     ("later", "words"),
     [
         ([], []),
-        ([happened.Said(at=9, test="a", line="x"), happened.Launched(at=9, test="b")], []),
+        ([Said(at=9, test="a", line="x"), Launched(at=9, test="b")], []),
         ([harvested("a", Result.CLEAN), harvested("b", Result.IMPL_FIX)], ["2 done"]),
         (
             [harvested("a", Result.CLEAN), harvested("b", Result.FAILED), harvested("c", Result.BLOCKED)],
             ["3 done (1 failed, 1 blocked)"],
         ),
-        ([happened.Seen(at=9, test="a", state=State.WAITING)], ["1 asks"]),
-        ([happened.Seen(at=9, test=test, state=State.WAITING) for test in "ab"], ["2 ask"]),
+        ([Seen(at=9, test="a", state=State.WAITING)], ["1 asks"]),
+        ([Seen(at=9, test=test, state=State.WAITING) for test in "ab"], ["2 ask"]),
         (
             [
-                happened.Seen(at=9, test="a", state=State.WAITING),
-                happened.Seen(at=10, test="a", state=State.RUNNING),
+                Seen(at=9, test="a", state=State.WAITING),
+                Seen(at=10, test="a", state=State.RUNNING),
             ],
             [],
         ),
         (
             [
-                happened.Integrating(at=8, by="agent", agent="i"),
-                happened.Seen(at=9, test=INTEGRATOR_KEY, state=State.WAITING),
+                Integrating(at=8, by="agent", agent="i"),
+                Seen(at=9, test=INTEGRATOR_KEY, state=State.WAITING),
             ],
             ["1 asks"],
         ),
-        ([happened.Stopped(at=9, test="a")], ["1 stopped"]),
+        ([Stopped(at=9, test="a")], ["1 stopped"]),
         (
             [
                 *(harvested(test, Result.FAILED, reason=f"no port {n}") for n, test in enumerate("abcde")),
-                happened.PatternRaised(at=9, cause="no port N", tests=tuple("abcde")),
+                PatternRaised(at=9, cause="no port N", tests=tuple("abcde")),
             ],
             ["5 done (5 failed)", "1 pattern of 5"],
         ),
-        ([happened.Integrated(at=9, branch="b", fixes=6)], ["6 fixes to review"]),
-        ([happened.IntegrationFailed(at=9, reason="no disk")], ["integration failed"]),
-        ([happened.BudgetSpent(at=9, percent=80, dollars=8, budget=10)], ["80 % of the budget"]),
-        ([happened.BudgetSpent(at=9, percent=100, dollars=10, budget=10)], ["the budget is spent"]),
-        ([happened.EngineEnded(at=9, why="finished")], ["finished"]),
-        ([happened.EngineEnded(at=9, why="failed")], ["the engine failed"]),
-        ([happened.Spent(at=9, test="a", dollars=4.104, tokens=9)], ["$3.10"]),
+        ([Integrated(at=9, branch="b", fixes=6)], ["6 fixes to review"]),
+        ([IntegrationFailed(at=9, reason="no disk")], ["integration failed"]),
+        ([BudgetSpent(at=9, percent=80, dollars=8, budget=10)], ["80 % of the budget"]),
+        ([BudgetSpent(at=9, percent=100, dollars=10, budget=10)], ["the budget is spent"]),
+        ([EngineEnded(at=9, why="finished")], ["finished"]),
+        ([EngineEnded(at=9, why="failed")], ["the engine failed"]),
+        ([Spent(at=9, test="a", dollars=4.104, tokens=9)], ["$3.10"]),
         (
-            [happened.Spent(at=9, test="a", dollars=4.1, tokens=9), happened.Spent(at=9, test="b", tokens=9)],
+            [Spent(at=9, test="a", dollars=4.1, tokens=9), Spent(at=9, test="b", tokens=9)],
             ["$3.10+?"],
         ),
-        ([happened.Spent(at=9, test="a", dollars=1.004, tokens=9)], []),
+        ([Spent(at=9, test="a", dollars=1.004, tokens=9)], []),
     ],
 )
-def test_change_words(later: list[happened.Event], words: list[str]) -> None:
+def test_change_words(later: list[Event], words: list[str]) -> None:
     assert change_words(changed(*later)) == words
 
 
@@ -91,21 +95,21 @@ def test_earlier_changes_are_not_repeated() -> None:
     before = [
         *BEGUN,
         *(harvested(test, Result.FAILED, reason=f"no port {test}") for test in "bcd"),
-        happened.Seen(at=9, test="a", state=State.WAITING, question="Which?"),
-        happened.Integrated(at=9, branch="b", fixes=6),
-        happened.BudgetSpent(at=9, percent=80, dollars=8, budget=10),
-        happened.EngineEnded(at=9, why="stopped"),
+        Seen(at=9, test="a", state=State.WAITING, question="Which?"),
+        Integrated(at=9, branch="b", fixes=6),
+        BudgetSpent(at=9, percent=80, dollars=8, budget=10),
+        EngineEnded(at=9, why="stopped"),
     ]
     assert changed(before=before).is_nothing
-    assert changed(happened.Said(at=10, test="a", line="x"), before=before).is_nothing
-    again = changed(happened.Seen(at=11, test="a", state=State.WAITING, question="And which?"), before=before)
+    assert changed(Said(at=10, test="a", line="x"), before=before).is_nothing
+    again = changed(Seen(at=11, test="a", state=State.WAITING, question="And which?"), before=before)
     assert change_words(again) == ["1 asks"]
-    retried = [happened.Queued(at=12, test="b"), happened.Launched(at=13, test="b"), harvested("b", Result.CLEAN, 14)]
+    retried = [Queued(at=12, test="b"), Launched(at=13, test="b"), harvested("b", Result.CLEAN, 14)]
     assert change_words(changed(*retried, before=before)) == ["1 done"]
 
 
 @given(events, events)
-def test_changes_between_same_moment_are_empty(first: list[happened.Event], then: list[happened.Event]) -> None:
+def test_changes_between_same_moment_are_empty(first: list[Event], then: list[Event]) -> None:
     numbered = [structs.replace(event, at=float(place)) for place, event in enumerate([*first, *then])]
     state = SweepState().apply_all(numbered[: len(first)])
     before = moment_of(state)
@@ -144,10 +148,10 @@ def test_moment_words_are_short(at: float, now: float, words: str) -> None:
 def test_since_line() -> None:
     later = [
         *(harvested(test, Result.FAILED, reason="no port 1") for test in "bcdef"),
-        happened.PatternRaised(at=9, cause="no port N", tests=tuple("bcdef")),
-        happened.Seen(at=9, test="a", state=State.WAITING),
-        happened.Seen(at=9, test="g", state=State.WAITING),
-        happened.Spent(at=9, test="a", dollars=4.1, tokens=9),
+        PatternRaised(at=9, cause="no port N", tests=tuple("bcdef")),
+        Seen(at=9, test="a", state=State.WAITING),
+        Seen(at=9, test="g", state=State.WAITING),
+        Spent(at=9, test="a", dollars=4.1, tokens=9),
     ]
     line = since_line(NOON, NOON + 5, changed(*later))
     assert line == "since 12:04: 5 done (5 failed), 2 ask, 1 pattern of 5, $3.10"

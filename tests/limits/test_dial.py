@@ -12,10 +12,17 @@ from msgspec import structs
 
 from swarm_tui.adapters.machine import MachineState
 from swarm_tui.journal.state import SweepState
+from swarm_tui.limits.events import (
+    OPEN,
+    ApiAccess,
+    ApiError,
+    ApiErrorKind,
+    DialTurned,
+    Throttle,
+    dial_words,
+    time_of_day,
+)
 from swarm_tui.limits.throttle import BURST, QUIET, TOO_MANY_HOLDS, ThrottleInputs, throttled_slots
-from swarm_tui.model.api_error_events import ApiAccess
-from swarm_tui.model.api_errors import OPEN, ApiError, ApiErrorKind, Throttle, dial_words, time_of_day
-from swarm_tui.model.events import DialTurned
 
 GIB = 1 << 30
 LIMITED = ApiError(kind=ApiErrorKind.LIMITED)

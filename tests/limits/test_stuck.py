@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from swarm_tui.journal.record import TestRecord, Try
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
+from swarm_tui.limits.events import ApiError, ApiErrorKind, time_of_day
 from swarm_tui.limits.stuck import (
     CALLS_ALIKE,
     SILENT_AT_LEAST,
@@ -15,7 +17,6 @@ from swarm_tui.limits.stuck import (
     typical_agent,
     why_stuck,
 )
-from swarm_tui.model.api_errors import ApiError, ApiErrorKind, time_of_day
 from swarm_tui.model.results import State
 
 NOW = 100_000.0

@@ -7,39 +7,50 @@ import math
 import pytest
 from hypothesis import given
 
+from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import EngineStarted, Harvested, Queued
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
-from swarm_tui.model.budget import NO_BUDGET, limit_text, parse_dollars
-from swarm_tui.model.money import NOTHING_SPENT, ModelTokens, Spending
+from swarm_tui.model.event import INTEGRATOR_KEY, Event
+from swarm_tui.model.options import parse_dollars
 from swarm_tui.model.results import Result
-from swarm_tui.model.spec import INTEGRATOR_KEY, SweepSpec
+from swarm_tui.model.spec import SweepSpec
 from swarm_tui.money.budget import cost_text, due_budget_events
+from swarm_tui.money.events import (
+    NO_BUDGET,
+    NOTHING_SPENT,
+    BudgetSpent,
+    ModelTokens,
+    OverBudget,
+    Spending,
+    Spent,
+    limit_text,
+)
 from tests.journal.sweeps import events
 
 
 def started(budget: float = 0.0, each: float = 0.0) -> SweepState:
-    return SweepState().apply_all([happened.EngineStarted(pid=1, slots=4, budget=budget, budget_each=each)])
+    return SweepState().apply_all([EngineStarted(pid=1, slots=4, budget=budget, budget_each=each)])
 
 
 @given(events)
-def test_spending_is_sum_of_all_launches(listed: list[happened.Event]) -> None:
+def test_spending_is_sum_of_all_launches(listed: list[Event]) -> None:
     state = SweepState().apply_all(listed)
     total = NOTHING_SPENT
     for record in state.tests():
         total = total.plus(record.spending)
     assert math.isclose(state.spending.dollars, total.dollars, abs_tol=1e-9)
     assert state.spending[1:] == total[1:]
-    said = [event.test for event in listed if isinstance(event, happened.Spent)]
+    said = [event.test for event in listed if isinstance(event, Spent)]
     assert state.spending.is_known <= bool(said)
 
 
 def test_second_integrator_adds_spending() -> None:
     state = SweepState()
     for number, dollars in enumerate((1.25, 0.5), 1):
-        state.apply(happened.Integrating(by="agent", agent="a", attempt=number))
-        state.apply(happened.Spent(test=INTEGRATOR_KEY, dollars=dollars / 2, tokens=5))
-        state.apply(happened.Spent(test=INTEGRATOR_KEY, dollars=dollars, tokens=10))
+        state.apply(Integrating(by="agent", agent="a", attempt=number))
+        state.apply(Spent(test=INTEGRATOR_KEY, dollars=dollars / 2, tokens=5))
+        state.apply(Spent(test=INTEGRATOR_KEY, dollars=dollars, tokens=10))
     assert state.spending == Spending(1.75, 20, priced=2)
     assert state.integrator is not None
     assert (state.integrator.dollars, state.integrator.spending.dollars) == (0.5, 1.75)
@@ -50,9 +61,9 @@ def test_second_integrator_adds_spending() -> None:
 )
 def test_budget_events_at_80_and_100_percent(dollars: float, percents: list[int]) -> None:
     state = started(budget=1.0)
-    state.apply(happened.Spent(test="a", dollars=dollars, tokens=1))
+    state.apply(Spent(test="a", dollars=dollars, tokens=1))
     due = list(due_budget_events(state, ["a"]))
-    assert [event.percent for event in due if isinstance(event, happened.BudgetSpent)] == percents
+    assert [event.percent for event in due if isinstance(event, BudgetSpent)] == percents
     assert len(due) == len(percents)
     assert list(due_budget_events(state.apply_all(due), ["a"])) == []
     assert state.budget.is_used_up == (percents == [100])
@@ -61,29 +72,27 @@ def test_budget_events_at_80_and_100_percent(dollars: float, percents: list[int]
 def test_rounding_error_still_reaches_budget() -> None:
     state = started(budget=1.0)
     for number in range(10):
-        state.apply(happened.Spent(test=str(number), dollars=0.1, tokens=1))
+        state.apply(Spent(test=str(number), dollars=0.1, tokens=1))
     assert state.spending.dollars < 1.0
     assert [event.type for event in due_budget_events(state, [])] == ["budget_spent"]
 
 
 def test_no_budget_gives_no_events() -> None:
-    state = started().apply_all([happened.Spent(test="a", dollars=1e5), happened.Spent(test="b", tokens=5)])
+    state = started().apply_all([Spent(test="a", dollars=1e5), Spent(test="b", tokens=5)])
     assert list(due_budget_events(state, ["a", "b"])) == []
 
 
 def test_only_working_agents_are_asked_to_submit() -> None:
     state = started(each=1.0)
     for test, dollars in (("a", 1.0), ("b", 0.99), ("c", 3.0)):
-        state.apply(happened.Spent(test=test, dollars=dollars))
-    assert [event.test for event in due_budget_events(state, ["a", "b"]) if isinstance(event, happened.OverBudget)] == [
-        "a"
-    ]
+        state.apply(Spent(test=test, dollars=dollars))
+    assert [event.test for event in due_budget_events(state, ["a", "b"]) if isinstance(event, OverBudget)] == ["a"]
 
 
 def test_unknown_price_keeps_budget_spent() -> None:
-    state = started(budget=1.0).apply_all([happened.Spent(test="a", dollars=2.0, tokens=1)])
+    state = started(budget=1.0).apply_all([Spent(test="a", dollars=2.0, tokens=1)])
     state.apply_all(list(due_budget_events(state, [])))
-    state.apply(happened.Spent(test="a", dollars=None, tokens=2))
+    state.apply(Spent(test="a", dollars=None, tokens=2))
     assert state.budget.is_used_up
     assert cost_text(state, is_imputed=False) == "?/1"
 
@@ -105,19 +114,19 @@ def test_unknown_price_keeps_budget_spent() -> None:
 def test_budget_text(spent: list[tuple[float | None, int]], budget: float, is_done: bool, text: str) -> None:
     state = started(budget=budget)
     for number, (dollars, tokens) in enumerate(spent):
-        state.apply(happened.Spent(test=str(number), dollars=dollars, tokens=tokens))
+        state.apply(Spent(test=str(number), dollars=dollars, tokens=tokens))
     if is_done:
-        state.apply(happened.Harvested(test="a", result=Result.CLEAN))
+        state.apply(Harvested(test="a", result=Result.CLEAN))
     assert cost_text(state, is_imputed=bool(spent)) == text
 
 
 def test_tokens_are_summed_by_model() -> None:
     state, small = started(), ModelTokens("haiku", 1, 2, 3, 4)
     for test, models in (("a", (ModelTokens("opus", 10),)), ("a", (ModelTokens("opus", 20), small)), ("b", (small,))):
-        state.apply(happened.Spent(test=test, dollars=1.0, tokens=1, models=models))
+        state.apply(Spent(test=test, dollars=1.0, tokens=1, models=models))
     assert state.spending.models == (ModelTokens("haiku", 2, 4, 6, 8), ModelTokens("opus", 20))
-    state.apply(happened.Queued(test="a"))
-    state.apply(happened.Spent(test="a", dollars=1.0, tokens=1, models=(small,)))
+    state.apply(Queued(test="a"))
+    state.apply(Spent(test="a", dollars=1.0, tokens=1, models=(small,)))
     assert state.record_of("a").spending.models == (ModelTokens("haiku", 2, 4, 6, 8), ModelTokens("opus", 20))
     assert state.spending.models == (ModelTokens("haiku", 3, 6, 9, 12), ModelTokens("opus", 20))
     assert small.text == "haiku 1 in, 2 out, 3 cached, 4 to cache"

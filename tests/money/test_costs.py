@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.money import NOTHING_SPENT, Spending
+from swarm_tui.money.events import NOTHING_SPENT, Spending
 from swarm_tui.money.forecast import cost_of_each, cost_words, spending_of
 
 CHEAP = TestRecord("a", dollars=0.5, tokens=10)

@@ -12,7 +12,8 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.model import events as happened
+from swarm_tui.journal.events import Launched, Launching, Seen
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import State
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
@@ -73,7 +74,7 @@ class Story:
             await self.pilot.press(key)
             await until_handled(self.pilot)
 
-    async def happen(self, *events: happened.Event) -> None:
+    async def happen(self, *events: Event) -> None:
         """Let something happen in the sweep, and the room see it."""
         self.sweep.now += 4.0
         self.sweep.append(*events)
@@ -112,17 +113,17 @@ async def _agents_work(story: Story) -> None:
     await story.take(1.2)
     asking = sweep.tests[ASKS].test
     others = [name for name in names if name != ASKS]
-    await story.happen(happened.Launching(test=asking), happened.Launched(test=asking, host="localhost"))
+    await story.happen(Launching(test=asking), Launched(test=asking, host="localhost"))
     for number in range(WAVES):
         wave = others[number::WAVES]
         for name in wave:
             test = sweep.tests[name].test
-            await story.happen(happened.Launching(test=test), happened.Launched(test=test, host="localhost"))
+            await story.happen(Launching(test=test), Launched(test=test, host="localhost"))
         await story.take(0.9)
         sweep.work(wave)
         if number == 1:
             question = next(step.value for step in sweep.records[ASKS].steps if step.name == "ask")
-            await story.happen(happened.Seen(test=asking, state=State.WAITING, source="terminal", question=question))
+            await story.happen(Seen(test=asking, state=State.WAITING, source="terminal", question=question))
         await story.take(0.9)
 
 
@@ -137,7 +138,7 @@ async def _answer(story: Story) -> None:
         await story.take(0.5)
     await story.press("enter")
     await story.take(1.0)
-    await story.happen(happened.Seen(test=asking, state=State.RUNNING, source="process"))
+    await story.happen(Seen(test=asking, state=State.RUNNING, source="process"))
     await story.take(1.0)
     story.sweep.work([ASKS])
     story.sweep.begin_integrating()

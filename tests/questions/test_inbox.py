@@ -11,12 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from swarm_tui.journal.record import TestRecord, Try
+from swarm_tui.integrator.events import Integrated
+from swarm_tui.journal.events import Queued, Seen
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import Try
+from swarm_tui.limits.events import LoginLost
+from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import ClaimCheck, Escalation, EscalationKind, PulledWork
 from swarm_tui.model.questions import OpenQuestion, Question, QuestionKind, QuestionPart, common_subject, fits, item_id
 from swarm_tui.model.results import Result, State
+from swarm_tui.questions.events import AskClosed, Asked
 from swarm_tui.questions.groups import commands_in, find_wait, group_key, is_turn_over, item_of_turn, proposed_rules
 from swarm_tui.questions.inbox import (
     NOT_TAKEN_AFTER,
@@ -111,9 +116,9 @@ def test_groups_are_sorted_by_urgency() -> None:
         done("c", Result.CLEAN),
         TestRecord("q"),
     )
-    state.apply(happened.Integrated(at=9.0, branch="b", tip="t", fixes=6))
+    state.apply(Integrated(at=9.0, branch="b", tip="t", fixes=6))
     state.budget = state.budget._replace(total=20.0, percent=100)
-    state.apply(happened.LoginLost(at=9.5, test="s", reason="403"))
+    state.apply(LoginLost(at=9.5, test="s", reason="403"))
     found = find_groups(state, NOW)
     assert [group.kind.value for group in found] == [
         *("login", "budget", "dialog", "waits", "permission", "stuck", "blocked", "failed", "unresolved", "review"),
@@ -246,14 +251,14 @@ def test_deferred_group_is_last_until_changed() -> None:
 def test_answered_agent_has_no_item() -> None:
     state = SweepState().apply_all(
         [
-            happened.Queued(at=1, test="t", agent="a"),
-            happened.Asked(at=2, test="t", ask=bash("ls")),
-            happened.Seen(at=3, test="t", state=State.WAITING, source="hook", question="it wants to use Bash: ls"),
-            happened.AskClosed(at=4, test="t", ask="1", why="answered"),
+            Queued(at=1, test="t", agent="a"),
+            Asked(at=2, test="t", ask=bash("ls")),
+            Seen(at=3, test="t", state=State.WAITING, source="hook", question="it wants to use Bash: ls"),
+            AskClosed(at=4, test="t", ask="1", why="answered"),
         ]
     )
     assert find_groups(state, 5.0) == []
-    state.apply(happened.Seen(at=6, test="t", state=State.WAITING, source="hook", question="What now?"))
+    state.apply(Seen(at=6, test="t", state=State.WAITING, source="hook", question="What now?"))
     assert [group.kind for group in find_groups(state, 7.0)] == [ItemKind.TURN]
 
 
@@ -294,7 +299,7 @@ def test_proposed_rule_matches_its_question(command: str) -> None:
 
 
 @given(events, events)
-def test_index_equals_full_computation(first: list[happened.Event], then: list[happened.Event]) -> None:
+def test_index_equals_full_computation(first: list[Event], then: list[Event]) -> None:
     state, index = SweepState(), InboxIndex()
     for part, now in ((first, 50.0), (then, 2_000.0)):
         state.apply_all(structs.replace(event, at=float(place)) for place, event in enumerate(part))

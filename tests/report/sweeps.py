@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from swarm_tui.integrator.events import Integrated, Integrating
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Launching, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import TryFinished
+from swarm_tui.model.event import TestEvent
 from swarm_tui.model.pulled import Escalation, EscalationKind, PulledChange, PulledWork
 from swarm_tui.model.report import OUTCOME_FILE
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
+from swarm_tui.money.events import Spent
 from tests.git_project import GitProject
 
 START = 1_794_982_320.0
@@ -86,14 +90,12 @@ def make_sweep(root: Path, count: int = 48, *, is_integrated: bool = True, seed:
     with JournalWriter(folder.events, clock=clock) as journal:
         _play(journal, clock, tests, results, tips, chance)
         if is_integrated:
-            journal.append(happened.Integrating(branches=3))
+            journal.append(Integrating(branches=3))
             clock.now += 60
             made.integrated = _integrate(made, base, results, tips)
             fixes = sum(result is Result.IMPL_FIX for result in results)
-            journal.append(
-                happened.Integrated(branch=f"swarm/{SWEEP}/integrated", tip=made.integrated, fixes=fixes, left_out=1)
-            )
-        journal.append(happened.EngineEnded())
+            journal.append(Integrated(branch=f"swarm/{SWEEP}/integrated", tip=made.integrated, fixes=fixes, left_out=1))
+        journal.append(EngineEnded())
     return made
 
 
@@ -164,13 +166,11 @@ def _play(
     tips: dict[str, str],
     chance: random.Random,
 ) -> None:
-    journal.append(happened.EngineStarted(pid=1, slots=12))
+    journal.append(EngineStarted(pid=1, slots=12))
     for test in tests:
         block = f"copy an agent to another\nmytool copy {test.branch}"
-        journal.append(
-            happened.Queued(test=test.test, agent=test.agent, branch=test.branch, file=test.file, block=block)
-        )
-    timed: list[tuple[float, happened.TestEvent]] = []
+        journal.append(Queued(test=test.test, agent=test.agent, branch=test.branch, file=test.file, block=block))
+    timed: list[tuple[float, TestEvent]] = []
     free = [0.0] * 12
     for test, result in zip(tests, results, strict=True):
         lane = min(range(12), key=lambda place: free[place])
@@ -184,18 +184,18 @@ def _play(
 
 def _happenings(
     test: SweptTest, result: Result, start: float, length: float, tip: str, chance: random.Random
-) -> list[tuple[float, happened.TestEvent]]:
+) -> list[tuple[float, TestEvent]]:
     name = test.test
     is_good = result not in (Result.UNRESOLVED, Result.BLOCKED, Result.FAILED)
     tries = [True] if result is Result.CLEAN else [False] * chance.randint(1, 3) + [is_good]
-    found: list[tuple[float, happened.TestEvent]] = [
-        (start, happened.Launching(test=name)),
-        (start + 0.4, happened.Launched(test=name, host="localhost")),
+    found: list[tuple[float, TestEvent]] = [
+        (start, Launching(test=name)),
+        (start + 0.4, Launched(test=name, host="localhost")),
     ]
     for number, passed in enumerate(tries, start=1):
         at = start + length * number / (len(tries) + 1)
         failure = "" if passed else "E   AssertionError: assert 1 == 0\nE   fixture 'host' not found"
-        found.append((at, happened.TryFinished(test=name, number=number, passed=passed, seconds=1.25, failure=failure)))
+        found.append((at, TryFinished(test=name, number=number, passed=passed, seconds=1.25, failure=failure)))
     kind = KIND_OF_RESULT.get(result.value)
     change = PulledChange(kind=kind or "", status="SUCCEEDED", summary="Kept the exit code.", commit=tip)
     reason = {
@@ -203,11 +203,11 @@ def _happenings(
         Result.FAILED: "mngr create failed twice: the host did not answer",
     }.get(result, "")
     shared = Escalation(kind=EscalationKind.BLOCKER, title="No account for the remote host", detail_markdown="Ask ops.")
-    found.append((start + length, happened.Spent(test=name, dollars=chance.uniform(0.02, 0.4), tokens=12_000)))
+    found.append((start + length, Spent(test=name, dollars=chance.uniform(0.02, 0.4), tokens=12_000)))
     found.append(
         (
             start + length,
-            happened.Harvested(
+            Harvested(
                 test=name,
                 result=result,
                 reason=reason,

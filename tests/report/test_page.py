@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.integrator.events import IntegrationFailed
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.model import events as happened
+from swarm_tui.journal.events import Harvested, Noted, Queued
+from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.report import OUTCOME_FILE
 from swarm_tui.model.results import Result
@@ -151,11 +153,11 @@ def make_hostile(root: Path) -> MadeSweep:
         json.dumps({"version": 2, "width": 60, "height": 10, "title": bad}) + "\n" + json.dumps([0, "o", bad]) + "\n"
     )
     with JournalWriter(made.folder.events, last_seq=9_999, last_at=START + 900) as journal:
-        journal.append(happened.Queued(test=test, agent="swarm-hostile", branch=f"swarm/{HOSTILE}", block=bad))
-        journal.append(happened.TryFinished(test=test, number=1, passed=False, failure=bad))
-        journal.append(happened.Noted(text=bad, level="error", test=test))
+        journal.append(Queued(test=test, agent="swarm-hostile", branch=f"swarm/{HOSTILE}", block=bad))
+        journal.append(TryFinished(test=test, number=1, passed=False, failure=bad))
+        journal.append(Noted(text=bad, level="error", test=test))
         journal.append(
-            happened.Harvested(
+            Harvested(
                 test=test,
                 result=Result.BLOCKED,
                 reason=bad,
@@ -167,7 +169,7 @@ def make_hostile(root: Path) -> MadeSweep:
                 ),
             )
         )
-        journal.append(happened.IntegrationFailed(reason=bad))
+        journal.append(IntegrationFailed(reason=bad))
     return made
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from swarm_tui.failures.events import PatternRaised, QueueHeld
+from swarm_tui.journal.events import Launched, Queued
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Launched, PatternRaised, Queued, QueueHeld, TryFinished
+from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.report.content import patterns_on_page
 
 CAUSE = "OSError: no base"

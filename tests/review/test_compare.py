@@ -2,24 +2,28 @@
 
 from msgspec import structs
 
+from swarm_tui.integrator.events import Integrated
 from swarm_tui.journal.compare import ComparedTest, KeptFix, compare_sweeps, comparison_lines, found_kind
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Queued
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import TryFinished
+from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Baseline, Result
+from swarm_tui.money.events import Spent
 
 
-def sweep(began: float, *events: happened.Event) -> SweepState:
-    made = [happened.EngineStarted(pid=1, slots=2), *events]
+def sweep(began: float, *events: Event) -> SweepState:
+    made = [EngineStarted(pid=1, slots=2), *events]
     return SweepState().apply_all(structs.replace(event, at=began + n) for n, event in enumerate(made))
 
 
-def queued(test: str, baseline: Baseline = Baseline.UNKNOWN) -> happened.Queued:
-    return happened.Queued(test=test, baseline=baseline)
+def queued(test: str, baseline: Baseline = Baseline.UNKNOWN) -> Queued:
+    return Queued(test=test, baseline=baseline)
 
 
-def tried(test: str, number: int, passed: bool) -> happened.TryFinished:
-    return happened.TryFinished(test=test, number=number, passed=passed, outcome="passed" if passed else "failed")
+def tried(test: str, number: int, passed: bool) -> TryFinished:
+    return TryFinished(test=test, number=number, passed=passed, outcome="passed" if passed else "failed")
 
 
 EARLIER = sweep(
@@ -32,11 +36,11 @@ EARLIER = sweep(
     queued("silent"),
     tried("fixed", 1, False),
     tried("fixed", 2, True),
-    happened.Harvested(test="fixed", result=Result.IMPL_FIX),
-    happened.Harvested(test="steady", result=Result.CLEAN),
-    happened.Spent(test="fixed", dollars=1.5, tokens=900),
-    happened.Integrated(branch="b", fixes=2),
-    happened.EngineEnded(),
+    Harvested(test="fixed", result=Result.IMPL_FIX),
+    Harvested(test="steady", result=Result.CLEAN),
+    Spent(test="fixed", dollars=1.5, tokens=900),
+    Integrated(branch="b", fixes=2),
+    EngineEnded(),
 )
 LATER = sweep(
     900.0,
@@ -48,9 +52,9 @@ LATER = sweep(
     queued("added", Baseline.CLASH),
     tried("steady", 2, False),
     tried("steady", 1, True),
-    happened.Harvested(test="breaks", result=Result.FAILED, harvest=PulledWork(passing_before=False)),
-    happened.Spent(test="breaks", tokens=50),
-    happened.EngineEnded(),
+    Harvested(test="breaks", result=Result.FAILED, harvest=PulledWork(passing_before=False)),
+    Spent(test="breaks", tokens=50),
+    EngineEnded(),
 )
 KEPT = (
     KeptFix("a" * 40, "Repair the door", ("breaks", "fixed"), is_applied=True),

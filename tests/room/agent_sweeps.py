@@ -11,8 +11,9 @@ from types import MappingProxyType
 from textual.pilot import Pilot
 
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Harvested, Launched, Queued, Seen
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.model.events import Harvested, Launched, Queued, Seen, TryFinished
+from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import MngrSettings, SweepSpec

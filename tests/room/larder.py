@@ -15,11 +15,14 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.agents.offline.records import Record, RecordedStep, parse_record
 from swarm_tui.integrator.branches import AgentCommit, read_branches
 from swarm_tui.integrator.build import works_of
+from swarm_tui.integrator.events import Integrated, Integrating
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Launching, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
-from swarm_tui.model import events as happened
+from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.commit_messages import squash_message
+from swarm_tui.model.event import Event, TestEvent
 from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.results import Result
@@ -98,11 +101,11 @@ class LarderSweep:
             self.append(*self._events(name))
         self.project.git("switch", "--quiet", "main")
 
-    def _events(self, name: str) -> list[happened.TestEvent]:
+    def _events(self, name: str) -> list[TestEvent]:
         record, test = self.records[name], self.tests[name].test
         runs = [step for step in record.steps if step.name == "run"]
-        tries: list[happened.TestEvent] = [
-            happened.TryFinished(test=test, number=number, passed=number == len(runs), seconds=1.25)
+        tries: list[TestEvent] = [
+            TryFinished(test=test, number=number, passed=number == len(runs), seconds=1.25)
             for number in range(1, len(runs) + 1)
         ]
         done = self._commits_of(name)
@@ -120,10 +123,10 @@ class LarderSweep:
             result = Result.TEST_FIX
         reason = f"its test became weaker: {weaker}" if weaker else ""
         return [
-            happened.Launching(test=test),
-            happened.Launched(test=test, host="localhost"),
+            Launching(test=test),
+            Launched(test=test, host="localhost"),
             *tries,
-            happened.Harvested(test=test, result=result, reason=reason, harvest=report),
+            Harvested(test=test, result=result, reason=reason, harvest=report),
         ]
 
     def _branch(self, name: str) -> str:
@@ -158,7 +161,7 @@ class LarderSweep:
     def begin_integrating(self) -> None:
         """Write the event that integration has started."""
         self.now = ENDED
-        self.append(happened.Integrating(branches=len(FIXES)))
+        self.append(Integrating(branches=len(FIXES)))
 
     def integrate(self) -> None:
         """Create the integrated branch as the demo's integrator does, and write its events."""
@@ -184,7 +187,7 @@ class LarderSweep:
         }
         (self.folder.integrator / INTEGRATOR_OUTCOME_FILE).write_text(json.dumps(outcome))
         tip = self.project.git("rev-parse", self.branch)
-        self.append(happened.Integrated(branch=self.branch, tip=tip, fixes=len(FIXES)), happened.EngineEnded())
+        self.append(Integrated(branch=self.branch, tip=tip, fixes=len(FIXES)), EngineEnded())
 
     def _squash(self) -> tuple[str, list[AgentCommit]]:
         """Combine all test and doc changes in one commit. Return the commit and its entries."""
@@ -252,7 +255,7 @@ class LarderSweep:
     def repository(self) -> Repository:
         return Repository.open(self.project.root)
 
-    def append(self, *events: happened.Event) -> None:
+    def append(self, *events: Event) -> None:
         """Append events to the journal."""
         with JournalWriter(self.folder.events, last_seq=self.written, clock=lambda: self.now) as journal:
             for event in events:
@@ -285,7 +288,7 @@ def begin_larder(root: Path) -> LarderSweep:
     )
     sweep = LarderSweep(project, base, folder, records, dict(zip(records, swept, strict=True)))
     sweep.append(
-        happened.EngineStarted(pid=1, slots=6),
-        *(happened.Queued(test=test.test, agent=test.agent, branch=test.branch, file=test.file) for test in swept),
+        EngineStarted(pid=1, slots=6),
+        *(Queued(test=test.test, agent=test.agent, branch=test.branch, file=test.file) for test in swept),
     )
     return sweep

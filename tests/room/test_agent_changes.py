@@ -9,8 +9,8 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.e2e import E2eSession
+from swarm_tui.journal.events import EngineEnded, Harvested, Launched, Launching, Stopped
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model import events as happened
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.room.agent.changes import AgentChanges, ChangesReader
@@ -110,11 +110,11 @@ def test_d_shows_changes_and_enter_opens_commit(e2e: E2eSession, start: str) -> 
     tip = sweep.project.commit("[IMPROVE_TEST] Look closer", {"tests/e2e/test_more.py": "looked = 2\n"})
     sweep.project.git("switch", "--quiet", "main")
     sweep.append(
-        *(happened.Stopped(test=other.test, reason="x") for other in sweep.tests.values() if other is not test),
-        happened.Launching(test=test.test),
-        happened.Launched(test=test.test, host="localhost"),
-        happened.Harvested(test=test.test, result=Result.FAILED, harvest=PulledWork(tip=tip, errored=True)),
-        happened.EngineEnded(),
+        *(Stopped(test=other.test, reason="x") for other in sweep.tests.values() if other is not test),
+        Launching(test=test.test),
+        Launched(test=test.test, host="localhost"),
+        Harvested(test=test.test, result=Result.FAILED, harvest=PulledWork(tip=tip, errored=True)),
+        EngineEnded(),
     )
     terminal = e2e.tmux(f"cd larder && {sys.executable} -m swarm_tui", width=120, height=35)
     terminal.wait_for("27")

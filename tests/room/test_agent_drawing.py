@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from swarm_tui.journal import record as model
 from swarm_tui.journal.pulled_files import PulledFile
-from swarm_tui.journal.record import Try
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Baseline, State
 from swarm_tui.room.agent.draw import draw_about, draw_tabs, draw_tries_and_files

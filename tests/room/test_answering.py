@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued, RequestAnswered
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
-from swarm_tui.model import events as happened
 from swarm_tui.model.questions import Question, QuestionKind, QuestionPart
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.questions.events import Asked
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.message import MessageScreen
 from tests.room.scenes import Scene, press, room_on, shows, text_on_screen
@@ -48,7 +49,7 @@ def folder(tmp_path: Path) -> SweepFolder:
         SweepSpec(sweep=folder.name, repository=str(tmp_path), base="abc", created_at=1.0, mngr=MngrSettings(path="m"))
     )
     with JournalWriter(folder.events) as journal:
-        journal.append(happened.EngineStarted(pid=1, machine="m", version="1", slots=4))
+        journal.append(EngineStarted(pid=1, machine="m", version="1", slots=4))
     return folder
 
 
@@ -64,15 +65,15 @@ def ask(folder: SweepFolder, *names: str) -> None:
     with JournalWriter(folder.events, last_seq=1) as journal:
         for name in names:
             test = f"tests/test_a.py::test_{name}"
-            journal.append(happened.Queued(test=test, agent=f"agent-{name}", branch=f"swarm/{name}", file="t.py"))
-            journal.append(happened.Launched(test=test))
-            journal.append(happened.Asked(test=test, ask=ASKS[name]))
+            journal.append(Queued(test=test, agent=f"agent-{name}", branch=f"swarm/{name}", file="t.py"))
+            journal.append(Launched(test=test))
+            journal.append(Asked(test=test, ask=ASKS[name]))
 
 
 def answer_request(app: RoomApp, folder: SweepFolder, *, is_done: bool, detail: str = "") -> None:
     (request,) = (request for request in RequestFollower(folder).read()[0] if request.kind is RequestKind.ANSWER)
     with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq) as journal:
-        journal.append(happened.RequestAnswered(request=request.id, is_done=is_done, detail=detail))
+        journal.append(RequestAnswered(request=request.id, is_done=is_done, detail=detail))
 
 
 async def test_several_questions_are_shown_with_options(folder: SweepFolder) -> None:
@@ -132,7 +133,7 @@ async def test_answer_stays_in_box_when_engine_exits(folder: SweepFolder, engine
         await press(pilot, "m", "2", "enter")
         await shows(pilot, "sending …")
         with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq) as journal:
-            journal.append(happened.EngineEnded(why="stopped"))
+            journal.append(EngineEnded(why="stopped"))
         engine.release()
         await shows(pilot, "Answer to 1 agent", "the sweep has finished", "Enter send")
 
@@ -204,7 +205,7 @@ async def test_answer_all_closes_when_group_is_gone(folder: SweepFolder) -> None
 
 async def test_palette_runs_request_with_typed_name(folder: SweepFolder) -> None:
     with JournalWriter(folder.events, last_seq=1) as journal:
-        journal.append(happened.Queued(test="tests/test_a.py::test_one", agent="agent-one", branch="b", file="t.py"))
+        journal.append(Queued(test="tests/test_a.py::test_one", agent="agent-one", branch="b", file="t.py"))
     async with room_on(folder, Scene("sweep", width=120, height=40)) as (_, pilot):
         await press(pilot, "colon", *"hold", "enter")
         await shows(pilot, "Hold 1 test?")
@@ -248,8 +249,8 @@ async def test_answer_all_shows_long_plan_completely(folder: SweepFolder) -> Non
 async def test_decision_is_given_by_retry_with_note(folder: SweepFolder) -> None:
     test = "tests/test_a.py::test_one"
     with JournalWriter(folder.events, last_seq=1) as journal:
-        journal.append(happened.Queued(test=test, agent="agent-one", branch="b", file="t.py"))
-        journal.append(happened.Harvested(test=test, result=Result.BLOCKED, reason="Which rate is right?"))
+        journal.append(Queued(test=test, agent="agent-one", branch="b", file="t.py"))
+        journal.append(Harvested(test=test, result=Result.BLOCKED, reason="Which rate is right?"))
     async with room_on(folder, WIDE) as (_, pilot):
         await shows(pilot, "Which rate is right?", "actions, such as retry with a note")
         await press(pilot, "x", "n")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import RequestAnswered, Seen, SlotsChanged
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
-from swarm_tui.model import events as happened
 from swarm_tui.model.results import State
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.grid.draw_layout import Zoom
@@ -98,7 +98,7 @@ async def test_w_visits_newly_waiting_test_first(folder: SweepFolder) -> None:
         assert "blocked ·" in text_on_screen(app)
         asking = next(record.test for record in app.store.state.tests() if record.state is State.RUNNING)
         journal = JournalWriter(folder.events, last_seq=app.store.state.last_seq)
-        journal.append(happened.Seen(test=asking, state=State.WAITING, question="Which of the two?"))
+        journal.append(Seen(test=asking, state=State.WAITING, question="Which of the two?"))
         journal.close()
         await eventually(lambda: app.store.state.counts["waiting"] > waiting, "one more that waits")
         await press(pilot, "w")
@@ -208,9 +208,9 @@ async def test_slots_are_pending_until_engine_answers(folder: SweepFolder) -> No
         await press(pilot, "greater_than_sign", "greater_than_sign")
         assert "/24→26" in text_on_screen(app)
         journal = JournalWriter(folder.events, last_seq=app.store.state.last_seq)
-        journal.append(happened.SlotsChanged(slots=26))
+        journal.append(SlotsChanged(slots=26))
         for request in RequestFollower(folder).read()[0]:
-            journal.append(happened.RequestAnswered(request=request.id))
+            journal.append(RequestAnswered(request=request.id))
         journal.close()
         await shows(pilot, "/26 ")
         await press(pilot, "colon", *"slots", "space", *"9", "enter")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model import events as happened
 from swarm_tui.model.results import Baseline
 from swarm_tui.review.kept import kept_fixes
 from swarm_tui.review.verdicts import APPLIED_FILE, Verdict
@@ -35,9 +35,9 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> SweepFolder:
     red = kept_fixes(sweep.folder, state)[0].tests[0]
     with JournalWriter(later.events) as journal:
         for test in state.records:
-            journal.append(happened.Queued(test=test, baseline=Baseline.RED if test == red else Baseline.GREEN))
-        journal.append(happened.EngineStarted(pid=1, slots=2))
-        journal.append(happened.EngineEnded())
+            journal.append(Queued(test=test, baseline=Baseline.RED if test == red else Baseline.GREEN))
+        journal.append(EngineStarted(pid=1, slots=2))
+        journal.append(EngineEnded())
     return sweep.folder
 
 

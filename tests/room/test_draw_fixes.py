@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pygments.lexers import find_lexer_class_for_filename
 
-from swarm_tui.journal.record import TestRecord, Try
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.commits import parse_diff
 from swarm_tui.model.formatting import Progress
 from swarm_tui.model.pulled import PulledWork

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from swarm_tui.agents.types.claude.observer import parse_question
 from swarm_tui.failures.alerts import with_held
+from swarm_tui.failures.events import Alert
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Noted, Queued, Seen
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.record import LogLine, TestRecord, Try
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import RequestKind
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
-from swarm_tui.model.alerts import Alert
+from swarm_tui.journal.work_events import Said, Try, TryFinished
+from swarm_tui.model.event import LogLine
 from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.questions import OpenQuestion
 from swarm_tui.model.results import Result, State
@@ -149,24 +151,22 @@ async def test_room_with_hostile_texts_stays_plain(tmp_path: Path, size: tuple[i
         )
     )  # fmt: skip
     with JournalWriter(folder.events) as journal:
-        journal.append(happened.EngineStarted(pid=1, machine=HOSTILE[1]))
+        journal.append(EngineStarted(pid=1, machine=HOSTILE[1]))
         for number, text in enumerate(HOSTILE[:7]):
             test = f"{text}::{text}[{number}]"
-            journal.append(happened.Queued(test=test, agent=text, file=text, block=text))
-            journal.append(happened.Launched(test=test, host=text))
-            journal.append(happened.Said(test=test, line=text))
-            journal.append(happened.TryFinished(test=test, passed=False, failure=text))
+            journal.append(Queued(test=test, agent=text, file=text, block=text))
+            journal.append(Launched(test=test, host=text))
+            journal.append(Said(test=test, line=text))
+            journal.append(TryFinished(test=test, passed=False, failure=text))
             if number % 2:
-                journal.append(happened.Seen(test=test, state=State.WAITING, question=text))
+                journal.append(Seen(test=test, state=State.WAITING, question=text))
             else:
                 told = (Escalation(title=text, detail_markdown=text),)
                 journal.append(
-                    happened.Harvested(
-                        test=test, result=Result.BLOCKED, reason=text, harvest=PulledWork(escalations=told)
-                    )
+                    Harvested(test=test, result=Result.BLOCKED, reason=text, harvest=PulledWork(escalations=told))
                 )
-        journal.append(happened.Noted(level="error", text=HOSTILE[1]))
-        journal.append(happened.EngineEnded(why="failed", reason=HOSTILE[1]))
+        journal.append(Noted(level="error", text=HOSTILE[1]))
+        journal.append(EngineEnded(why="failed", reason=HOSTILE[1]))
     scene = Scene("hostile", (), *size)
     async with room_on(folder, scene) as (app, pilot):
         for key in KEYS:

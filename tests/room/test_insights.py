@@ -5,7 +5,7 @@ from msgspec import structs
 
 from swarm_tui.failures.patterns import find_patterns
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import State
 from swarm_tui.money.forecast import seconds_to_end_of_sweep
 from swarm_tui.questions.inbox import find_items
@@ -14,7 +14,7 @@ from tests.journal.sweeps import events
 
 
 @given(events, events)
-def test_incremental_insights_equal_full_computation(first: list[happened.Event], then: list[happened.Event]) -> None:
+def test_incremental_insights_equal_full_computation(first: list[Event], then: list[Event]) -> None:
     state, insights = SweepState(), SweepConclusions()
     for part in (first, then):
         state.apply_all(structs.replace(event, at=float(place)) for place, event in enumerate(part))
@@ -33,7 +33,7 @@ def test_incremental_insights_equal_full_computation(first: list[happened.Event]
 
 
 @given(events)
-def test_incremental_forecast_equals_full_computation(listed: list[happened.Event]) -> None:
+def test_incremental_forecast_equals_full_computation(listed: list[Event]) -> None:
     state, insights = SweepState(), SweepConclusions()
     for event in listed:
         state.apply(event)

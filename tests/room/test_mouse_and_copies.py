@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Harvested, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model import events as happened
 from swarm_tui.model.pulled import Escalation, Location, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
@@ -85,8 +85,8 @@ async def test_locations_have_reasons_and_stay_in_repository(tmp_path: Path) -> 
     unclear = Escalation(kind="UNCLEAR_INTENT", title="Which price?", locations=locations)
     writer = JournalWriter(sweep.events, last_seq=0, last_at=0.0)
     for event in (
-        happened.Queued(test=test, agent="x", file="test_shop.py", line=1),
-        happened.Harvested(test=test, result=Result.UNRESOLVED, harvest=PulledWork(escalations=(unclear,))),
+        Queued(test=test, agent="x", file="test_shop.py", line=1),
+        Harvested(test=test, result=Result.UNRESOLVED, harvest=PulledWork(escalations=(unclear,))),
     ):
         writer.append(event)
     writer.close()

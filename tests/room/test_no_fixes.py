@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from swarm_tui.integrator.events import IntegrationFailed
 from swarm_tui.journal.append import EngineLock
+from swarm_tui.journal.events import EngineEnded
 from swarm_tui.journal.progress_file import PROGRESS_FILE
-from swarm_tui.model import events as happened
 from swarm_tui.model.formatting import Progress
 from swarm_tui.room.draw.spans import text_of, width_of
 from swarm_tui.room.fixes.draw import NoFixesFacts, draw_no_fixes, no_fixes_message
@@ -111,7 +112,7 @@ async def test_fixes_appear_after_integration(tmp_path: Path) -> None:
 async def test_failed_integration_shows_reason_until_repeated(tmp_path: Path) -> None:
     sweep = begin_larder(tmp_path / "larder")
     sweep.work()
-    sweep.append(happened.IntegrationFailed(reason="no space left on the device"), happened.EngineEnded())
+    sweep.append(IntegrationFailed(reason="no space left on the device"), EngineEnded())
     async with room_on(sweep.folder, Scene("fixes", ("3",), 100, 30)) as (_, pilot):
         await shows(pilot, "no space left on the device")
         sweep.integrate()

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from textual.worker import WorkerFailed
 
+from swarm_tui.journal.events import EngineEnded, Queued, Seen
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
 from swarm_tui.model.results import State
 from swarm_tui.room.app import RoomApp, is_due, write_crash_report
 from swarm_tui.room.first_run import BEGINNINGS, FirstRunApp
@@ -83,14 +83,14 @@ async def test_failed_action_has_details_in_log(tmp_path: Path) -> None:
 def test_bell_rings_for_waiting_agent_and_at_end() -> None:
     written: list[str] = []
     notices = TerminalNotifications(written.append, "bell", "20261118\x1b[2J")
-    state = SweepState().apply_all([happened.Queued(test="a"), happened.Queued(test="b")])
+    state = SweepState().apply_all([Queued(test="a"), Queued(test="b")])
     notices.update(state)
     assert "\x07" not in [text for text in written if not text.startswith("\x1b]2;")]
-    state.apply(happened.Seen(test="a", state=State.WAITING))
+    state.apply(Seen(test="a", state=State.WAITING))
     notices.update(state)
     assert written.count("\x07") == 1
     notices.update(state)
-    state.apply(happened.EngineEnded())
+    state.apply(EngineEnded())
     notices.update(state)
     notices.update(state)
     assert written.count("\x07") == 2
@@ -102,9 +102,9 @@ def test_notifications_can_use_desktop_or_be_off() -> None:
     for kind, expected in (("desktop", "\x1b]9;swarm-tui s: 1 test waits for an answer\x07"), ("none", None)):
         written: list[str] = []
         notices = TerminalNotifications(written.append, kind, "s")
-        state = SweepState().apply_all([happened.Queued(test="a")])
+        state = SweepState().apply_all([Queued(test="a")])
         notices.update(state)
-        state.apply(happened.Seen(test="a", state=State.WAITING))
+        state.apply(Seen(test="a", state=State.WAITING))
         notices.update(state)
         assert [text for text in written if not text.startswith("\x1b]2;")] == ([expected] if expected else [])
 

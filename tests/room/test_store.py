@@ -8,11 +8,22 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal.append import EngineLock, JournalWriter, LineAppender
+from swarm_tui.journal.events import (
+    EngineEnded,
+    EngineStarted,
+    Harvested,
+    Launched,
+    Noted,
+    Queued,
+    RequestAnswered,
+    Stopped,
+)
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
-from swarm_tui.model import events as happened
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.money.events import Spent
 from swarm_tui.room.store import Answer, ChangeScope, EngineState, Store, SweepChanged
 
 
@@ -25,7 +36,7 @@ def folder(tmp_path: Path) -> SweepFolder:
     return sweep
 
 
-def write(folder: SweepFolder, *events: happened.Event) -> None:
+def write(folder: SweepFolder, *events: Event) -> None:
     written = len(folder.events.read_bytes().splitlines()) if folder.events.exists() else 0
     with JournalWriter(folder.events, last_seq=written) as journal:
         for event in events:
@@ -37,13 +48,13 @@ def _engine(store: Store) -> EngineState:
 
 
 def test_store_reports_each_change_once(folder: SweepFolder) -> None:
-    write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
+    write(folder, Queued(test="a"), Queued(test="b"))
     store = Store(folder)
     assert not store.read_new_events()
     assert store.is_loaded
     first = store.drain()
     assert first == SweepChanged(frozenset({"a", "b"}), frozenset({ChangeScope.EVERYTHING, ChangeScope.JOURNAL}))
-    write(folder, happened.Launched(test="b"))
+    write(folder, Launched(test="b"))
     store.read_new_events()
     assert store.drain() == SweepChanged(frozenset({"b"}), frozenset({ChangeScope.JOURNAL}))
     assert store.drain() == SweepChanged()
@@ -58,19 +69,19 @@ def test_store_without_journal_is_empty(folder: SweepFolder) -> None:
 
 
 def test_replaced_journal_is_read_again(folder: SweepFolder) -> None:
-    write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
+    write(folder, Queued(test="a"), Queued(test="b"))
     store = Store(folder)
     store.read_new_events()
     store.drain()
     folder.events.unlink()
-    write(folder, happened.Queued(test="c"))
+    write(folder, Queued(test="c"))
     store.read_new_events()
     assert store.drain() == SweepChanged(frozenset({"c"}), frozenset({ChangeScope.EVERYTHING, ChangeScope.JOURNAL}))
     assert list(store.state.records) == ["c"]
 
 
 def test_missing_folder_is_reported_and_state_kept(folder: SweepFolder) -> None:
-    write(folder, happened.Queued(test="a"))
+    write(folder, Queued(test="a"))
     store = Store(folder)
     store.read_new_events()
     shutil.rmtree(folder.root)
@@ -79,7 +90,7 @@ def test_missing_folder_is_reported_and_state_kept(folder: SweepFolder) -> None:
     assert list(store.state.records) == ["a"]
     assert store.log()[-1].level == "error"
     folder.root.mkdir()
-    write(folder, happened.Queued(test="a"), happened.Queued(test="b"))
+    write(folder, Queued(test="a"), Queued(test="b"))
     store.read_new_events()
     assert store.problem == ""
     assert list(store.state.records) == ["a", "b"]
@@ -87,7 +98,7 @@ def test_missing_folder_is_reported_and_state_kept(folder: SweepFolder) -> None:
 
 def test_events_of_newer_version_are_ignored_and_reported(folder: SweepFolder) -> None:
     LineAppender(folder.events).append(b'{"seq": 1, "at": 1, "type": "teleported", "test": "a"}')
-    write(folder, happened.Queued(test="a"))
+    write(folder, Queued(test="a"))
     store = Store(folder)
     store.read_new_events()
     assert store.is_from_newer_version
@@ -95,7 +106,7 @@ def test_events_of_newer_version_are_ignored_and_reported(folder: SweepFolder) -
 
 
 def test_line_longer_than_slice_is_read(folder: SweepFolder) -> None:
-    write(folder, happened.Noted(text="x" * 1_500_000), happened.Queued(test="a"))
+    write(folder, Noted(text="x" * 1_500_000), Queued(test="a"))
     store = Store(folder)
     for _ in range(10):
         if not store.read_new_events():
@@ -116,7 +127,7 @@ def test_incomplete_line_is_read_later(folder: SweepFolder) -> None:
 
 def test_engine_state_follows_lock(folder: SweepFolder) -> None:
 
-    write(folder, happened.EngineStarted(pid=1, machine=platform.node()))
+    write(folder, EngineStarted(pid=1, machine=platform.node()))
     store = Store(folder)
     store.read_new_events()
     store.check_engine()
@@ -128,14 +139,14 @@ def test_engine_state_follows_lock(folder: SweepFolder) -> None:
     assert _engine(store) is EngineState.RUNNING
     assert store.why_no_requests() == ""
     lock.release()
-    write(folder, happened.EngineEnded())
+    write(folder, EngineEnded())
     store.read_new_events()
     store.check_engine()
     assert _engine(store) is EngineState.ENDED
 
 
 def test_engine_on_other_machine_has_unknown_state(folder: SweepFolder) -> None:
-    write(folder, happened.EngineStarted(pid=1, machine="far-away"))
+    write(folder, EngineStarted(pid=1, machine="far-away"))
     store = Store(folder)
     store.read_new_events()
     store.check_engine()
@@ -144,7 +155,7 @@ def test_engine_on_other_machine_has_unknown_state(folder: SweepFolder) -> None:
 
 
 def test_request_is_pending_until_answered(folder: SweepFolder) -> None:
-    write(folder, happened.Queued(test="a"))
+    write(folder, Queued(test="a"))
     store = Store(folder)
     store.read_new_events()
     request = store.send_request(RequestKind.STOP, tests=["a"])
@@ -152,11 +163,11 @@ def test_request_is_pending_until_answered(folder: SweepFolder) -> None:
     assert [asked.id for asked in RequestFollower(folder).read()[0]] == [request.id, more.id]
     assert store.pending_for("a") is RequestKind.STOP
     assert store.wanted_slots == 7
-    write(folder, happened.RequestAnswered(request=request.id))
-    write(folder, happened.RequestAnswered(request=more.id, is_done=False, detail="the host is full"))
+    write(folder, RequestAnswered(request=request.id))
+    write(folder, RequestAnswered(request=more.id, is_done=False, detail="the host is full"))
     store.read_new_events()
     assert store.pending_for("a") is RequestKind.STOP, "the engine is at it; the test is not stopped yet"
-    write(folder, happened.Stopped(test="a"))
+    write(folder, Stopped(test="a"))
     store.read_new_events()
     assert store.pending_for("a") is None
     assert store.drain() == SweepChanged(
@@ -173,15 +184,15 @@ def test_patterns_and_cost_follow_journal(folder: SweepFolder) -> None:
     for test in ("a", "b"):
         write(
             folder,
-            happened.Queued(test=test),
-            happened.Spent(test=test, dollars=1.5),
-            happened.Harvested(test=test, result=Result.FAILED, reason=f"broke at {ord(test)}"),
+            Queued(test=test),
+            Spent(test=test, dollars=1.5),
+            Harvested(test=test, result=Result.FAILED, reason=f"broke at {ord(test)}"),
         )
     store.read_new_events()
     (pattern,) = store.patterns()
     assert pattern.tests == ("a", "b")
     assert store.state.spending.dollars == 3.0
-    write(folder, happened.Queued(test="a", reason="again"))
+    write(folder, Queued(test="a", reason="again"))
     store.read_new_events()
     now[0] += 2.0
     assert store.patterns() == []

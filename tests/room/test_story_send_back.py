@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from swarm_tui.e2e import E2eSession
-from swarm_tui.model import events as happened
+from swarm_tui.integrator.events import Revision
+from swarm_tui.journal.events import EngineStarted, Queued
 from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
-from swarm_tui.model.revision import Revision
 from tests.room.larder import begin_larder
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ def test_list_shows_state_of_sent_back_fixes(e2e: E2eSession, is_there: bool) ->
     else:
         test = sweep.tests["soon_includes_today"].test
         sent = Revision(fix=first, comment=comment, by="ada", tip=first)
-        sweep.append(happened.EngineStarted(pid=1, slots=6), happened.Queued(test=test, revision=sent))
+        sweep.append(EngineStarted(pid=1, slots=6), Queued(test=test, revision=sent))
     terminal = e2e.tmux(f"cd larder && {sys.executable} -m swarm_tui fixes", width=120, height=40)
     terminal.wait_for("8 fixes · 0 keep")
     terminal.wait_for("1 new" if is_there else "1 sent")

@@ -7,12 +7,12 @@ from textual.pilot import Pilot
 
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Harvested
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.requests import RequestKind
 from swarm_tui.journal.snapshot import take_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model import events as happened
 from swarm_tui.model.formatting import wall_clock
 from swarm_tui.model.results import Result
 from swarm_tui.room.app import RoomApp
@@ -156,7 +156,7 @@ async def test_journal_is_followed_while_past_is_shown(folder: SweepFolder) -> N
         shown = take_snapshot(app.store.state)
         test = next(record.test for record in app.store.live_state.tests() if not record.is_finished)
         with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq, last_at=NOW) as journal:
-            journal.append(happened.Harvested(test=test, result=Result.FAILED, reason="it was killed"))
+            journal.append(Harvested(test=test, result=Result.FAILED, reason="it was killed"))
         await eventually(lambda: app.store.live_state.records[test].is_finished, "the new event")
         assert take_snapshot(app.store.state) == shown
         await go(app, pilot, "escape")

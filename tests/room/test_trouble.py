@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Seen
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import RequestFollower, RequestKind
-from swarm_tui.model.api_errors import ApiError, ApiErrorKind, time_of_day
-from swarm_tui.model.events import DialTurned, Event, LoginLost, Seen
+from swarm_tui.limits.events import ApiError, ApiErrorKind, DialTurned, LoginLost, time_of_day
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import State
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.grid.draw import STATE, Cell, draw_table_row, table_of

@@ -9,10 +9,10 @@ import pytest
 
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import Launching
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Launching
 from swarm_tui.model.results import ACTIVE_STATES, State
 from swarm_tui.simulate.feeder import main
 from swarm_tui.simulate.play import SimulatedSweep

@@ -16,11 +16,11 @@ from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatuses
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineStarted, Launched, Launching
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.recover import take_up_journal
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import EngineStarted, Launched, Launching
 from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.engine import run_engine

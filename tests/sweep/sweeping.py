@@ -17,7 +17,7 @@ from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.open import OpenedSweep, open_sweep
-from swarm_tui.model.events import Event
+from swarm_tui.model.event import Event
 from tests.waiting import until
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from swarm_tui.integrator.events import Integrated
 from swarm_tui.journal.append import EngineLock, JournalWriter
+from swarm_tui.journal.events import EngineEnded
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.events import EngineEnded, Integrated
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.report.integrated import CommitDiffs, read_integration
 from swarm_tui.review.open import review_sweep

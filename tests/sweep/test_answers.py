@@ -15,11 +15,11 @@ import pytest
 from swarm_tui.agents.types.claude.hook import ANSWERS_FOLDER, EVENTS_PATH
 from swarm_tui.journal.append import encode_event
 from swarm_tui.journal.decode import parse_event
-from swarm_tui.journal.log_lines import log_line_of
+from swarm_tui.journal.events import Seen
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import AskAnswered, AskClosed, RuleMade, Seen
-from swarm_tui.model.questions import BY_TYPING, AnswerRule
+from swarm_tui.model.questions import AnswerRule
 from swarm_tui.model.results import State
+from swarm_tui.questions.events import BY_TYPING, AskAnswered, AskClosed, RuleMade
 from swarm_tui.questions.groups import GONE, item_of_turn
 from swarm_tui.sweep import answers
 from swarm_tui.sweep.agent import OneTestTask
@@ -290,7 +290,7 @@ async def test_a_dialog_that_a_typed_text_may_have_answered_says_so(begin: Begin
         events = recover_journal(agents.context.folder.events).events
     closed = {event.ask: event.why for event in events if isinstance(event, AskClosed)}
     assert closed == {"1": BY_TYPING, "2": "on the screen"}
-    lines = [line for event in events if (line := log_line_of(event)) is not None and "question closed" in line.text]
+    lines = [line for event in events if (line := event.log_line()) is not None and "question closed" in line.text]
     assert [line.level for line in lines] == ["warning", "info"]
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from swarm_tui.adapters.mngr_messages import ActionReport, Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.journal.events import EngineStarted, MessageSent
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import BudgetSpent, EngineStarted, MessageSent
 from swarm_tui.model.results import Result, State
+from swarm_tui.money.events import BudgetSpent
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import SweepRunner

@@ -15,10 +15,11 @@ from msgspec import structs
 
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
+from swarm_tui.journal.events import Queued
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import Event, Queued
+from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import ClaimCheck
 from swarm_tui.model.results import Baseline, Result
 from swarm_tui.review.verdicts import review_of_sweep

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.hosts.registry import open_hosts
-from swarm_tui.model.events import Harvested
-from swarm_tui.model.report import ClaimCheck, PulledWork
+from swarm_tui.journal.events import Harvested
+from swarm_tui.model.pulled import ClaimCheck, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.verify import ClaimChecks

@@ -12,9 +12,9 @@ import pytest
 
 from swarm_tui.agents.types import HomeLeftovers
 from swarm_tui.cli.clean import _removal_lines
+from swarm_tui.journal.events import Launching
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.events import Launching
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.sweep.agent_context import pulled_ref
 from swarm_tui.sweep.clean import Leftovers, find_leftovers, original_of, private_home, remove_folder, remove_leftovers

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.git.names import branch_ref
+from swarm_tui.journal.events import EngineEnded
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import EngineEnded
 from swarm_tui.sweep.clean import find_leftovers, remove_leftovers
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.copies import base_branch

@@ -10,8 +10,8 @@ from typing import cast
 
 from swarm_tui.adapters.processes.run import Finished, run_process
 from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.journal.events import Queued
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Queued
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.polls import EditWatch

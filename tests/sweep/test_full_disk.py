@@ -18,8 +18,8 @@ from swarm_tui.errors import ResourceShortage
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.integrator.branches import read_branches
+from swarm_tui.journal.events import EngineEnded
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import EngineEnded
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings
 from swarm_tui.sweep.engine import run_engine

@@ -15,10 +15,11 @@ from msgspec import structs
 
 from swarm_tui.adapters.mngr_messages import AgentFailure, Created, CreateRequest, MessageReport
 from swarm_tui.agents.contract import CONDITION_PATH
+from swarm_tui.journal.events import Launched, MessageSent, Seen
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
-from swarm_tui.model.api_errors import ApiError, ApiErrorKind
-from swarm_tui.model.events import Event, Launched, LoginLost, LoginRestored, MessageSent, Seen
+from swarm_tui.limits.events import ApiError, ApiErrorKind, LoginLost, LoginRestored
+from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.context import SweepContext

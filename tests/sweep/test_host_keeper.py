@@ -12,10 +12,11 @@ import pytest
 
 from swarm_tui.adapters.mngr_messages import ActionReport, Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.hosts.events import HostBack, HostGone, HostLost
 from swarm_tui.hosts.protocol import AgentStatuses, FileSlice, HostReport, HostUnreachable, ReadRequest
 from swarm_tui.hosts.registry import Hosts
+from swarm_tui.journal.events import Launched
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import HostBack, HostGone, HostLost, Launched
 from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext

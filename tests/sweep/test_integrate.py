@@ -20,10 +20,10 @@ from swarm_tui.cli.progress import is_whole
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.integrator.inputs import IntegratorInputs, Submission
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Queued
 from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec

@@ -9,9 +9,9 @@ import pytest
 
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Harvested, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Harvested, Queued
 from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import SweepSpec

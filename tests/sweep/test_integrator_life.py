@@ -16,15 +16,17 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.errors import AdapterError, UsageError
+from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import EngineEnded, EngineStarted, Harvested, Integrating, Launched, Queued
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
-from swarm_tui.model.spec import INTEGRATOR_KEY, MngrSettings, SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.engine import integrate_sweep
 from swarm_tui.sweep.requests import RequestHandler

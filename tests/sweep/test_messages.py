@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.hosts.protocol import AgentStatuses, HostUnreachable
+from swarm_tui.journal.events import MessageSent
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.events import MessageSent
 from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.launch import launch
 from swarm_tui.sweep.live_agents import LiveAgents

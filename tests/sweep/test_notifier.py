@@ -16,24 +16,15 @@ from typing import Any
 import pytest
 
 from swarm_tui.errors import UsageError
+from swarm_tui.failures.events import PatternRaised
+from swarm_tui.hosts.events import HostLost
+from swarm_tui.integrator.events import Integrated
+from swarm_tui.journal.events import EngineEnded, Harvested, Launched, Seen
 from swarm_tui.journal.user_files import LastVisit, write_seen
-from swarm_tui.model.api_errors import ApiErrorKind
-from swarm_tui.model.events import (
-    BudgetSpent,
-    EngineEnded,
-    Harvested,
-    HostLost,
-    Integrated,
-    Launched,
-    LoginLost,
-    OverBudget,
-    PatternRaised,
-    Said,
-    Seen,
-    Spent,
-    Stuck,
-)
+from swarm_tui.journal.work_events import Said
+from swarm_tui.limits.events import ApiErrorKind, LoginLost, Stuck
 from swarm_tui.model.results import Result, State
+from swarm_tui.money.events import BudgetSpent, OverBudget, Spent
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.notifications import (
     APART,

@@ -7,11 +7,13 @@ from typing import cast
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import MngrAdapter
+from swarm_tui.failures.events import QueueReleased
 from swarm_tui.hosts.protocol import Host
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Queued, QueueReleased, TryFinished
+from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.pattern_guard import PatternGuard

@@ -16,14 +16,15 @@ from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateR
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.errors import JournalError, SwarmError, UsageError
 from swarm_tui.hosts.protocol import AgentState, AgentStatuses, HostUnreachable
+from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.append import JournalWriter
+from swarm_tui.journal.events import Harvested, Launched, Launching, Queued, Stopped
 from swarm_tui.journal.record import TestRecord as Record
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.events import Harvested, Integrating, Launched, Launching, Queued, Stopped
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
-from swarm_tui.model.spec import INTEGRATOR_KEY
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.launch import create_request
 from swarm_tui.sweep.requests import RequestHandler

@@ -9,9 +9,11 @@ import pytest
 
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.hosts.protocol import AgentAddress, FileSlice
+from swarm_tui.journal.events import MessageSent
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
-from swarm_tui.model.events import Committed, MessageSent, Stuck
+from swarm_tui.journal.work_events import Committed
+from swarm_tui.limits.events import Stuck
 from swarm_tui.sweep.agent_files import COMMIT_LOG, INTERVAL, CommitLog
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import SweepRunner

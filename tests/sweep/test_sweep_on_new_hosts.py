@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.mngr_settings import user_settings
-from swarm_tui.model.events import HostEnded, HostMade, HostMaking, Launching
+from swarm_tui.hosts.events import HostEnded, HostMade, HostMaking
+from swarm_tui.journal.events import Launching
 from tests.bench.sweep_speed import make_project
 from tests.isolation import isolate_mngr
 from tests.loopback import can_have_own_disks, loopback_hosts

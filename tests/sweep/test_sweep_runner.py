@@ -16,9 +16,9 @@ import pytest
 from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateRequest
 from swarm_tui.agents.contract import PROMPT_FILE
 from swarm_tui.errors import AdapterError, UsageError
+from swarm_tui.journal.events import AgentsStopped
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
-from swarm_tui.model.events import AgentsStopped
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler

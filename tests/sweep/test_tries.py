@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.journal.record import Try
-from swarm_tui.journal.state import TRIES_KEPT, SweepState
-from swarm_tui.model.events import ForeignImports, TryFinished, TryStarted
+from swarm_tui.journal.state import SweepState
+from swarm_tui.journal.work_events import TRIES_KEPT, ForeignImports, Try, TryFinished, TryStarted
 from swarm_tui.sweep.agent_files import TryReader
 
 

@@ -15,10 +15,11 @@ from swarm_tui.agents.types import kind_of
 from swarm_tui.agents.types.claude.observer import EVENTS, SESSION, ClaudeObserver
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState
-from swarm_tui.model.events import Said, Spent, TryFinished, TryStarted
+from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.model.text import plain
+from swarm_tui.money.events import Spent
 from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.agent_files import LINE_LIMIT, FileTail
 from swarm_tui.sweep.watch import (

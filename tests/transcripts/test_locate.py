@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal import record as model
-from swarm_tui.journal.record import Try
+from swarm_tui.journal.work_events import Try
 from swarm_tui.transcripts.entries import Role, parse_record
 from swarm_tui.transcripts.locate import (
     TranscriptSources,

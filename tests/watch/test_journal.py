@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.journal.events import EngineStarted, RequestAnswered
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.model.events import EngineStarted, RequestAnswered, Said
+from swarm_tui.journal.work_events import Said
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import WATCH_SOURCE, MngrSettings, SweepSpec
 from swarm_tui.watch.agents import WatchedAgent

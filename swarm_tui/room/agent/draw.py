@@ -10,7 +10,8 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from swarm_tui.journal.pulled_files import PulledFile
-from swarm_tui.journal.record import TestRecord, Try
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
 from swarm_tui.model.formatting import duration, file_size
 from swarm_tui.model.results import BASELINE_WORDS
 from swarm_tui.model.text import plain, plain_lines

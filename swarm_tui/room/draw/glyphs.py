@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.api_errors import api_error_text
+from swarm_tui.limits.events import api_error_text
 from swarm_tui.model.results import ALONG_BAR, MARKS, Mark, State
 
 TRY_SIGNS: Final = {

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from swarm_tui.failures.alerts import saved_text, still_held
+from swarm_tui.failures.events import Alert
 from swarm_tui.failures.patterns import Pattern
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.alerts import Alert
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 from swarm_tui.money.forecast import cost_words

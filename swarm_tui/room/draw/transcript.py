@@ -12,7 +12,7 @@ from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 
-from swarm_tui.journal.record import LogLine
+from swarm_tui.model.event import LogLine
 from swarm_tui.model.formatting import Progress, bar
 from swarm_tui.model.results import MARKS
 from swarm_tui.model.spec import name_of_test

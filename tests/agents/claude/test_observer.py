@@ -17,7 +17,7 @@ from swarm_tui.agents.types.claude.observer import (
     SESSION,
     ClaudeObserver,
 )
-from swarm_tui.model.api_errors import ApiError, ApiErrorKind
+from swarm_tui.limits.events import ApiError, ApiErrorKind
 from swarm_tui.model.questions import answer_problem
 
 Event = dict[str, Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from swarm_tui.failures.causes import cause_of_failure
-from swarm_tui.model.failures import FailureDetail, parse_failure
+from swarm_tui.failures.events import FailureDetail, parse_failure
 
 FAILURES: Final = Path(__file__).with_name("failures.jsonl")
 

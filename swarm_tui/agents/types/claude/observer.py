@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from swarm_tui.agents.observer import AnswerFile, Observation, ObservedFile
 from swarm_tui.agents.types.claude.hook import ANSWERS_FOLDER, EVENTS_PATH
-from swarm_tui.model.api_errors import ApiError, ApiErrorKind
+from swarm_tui.limits.events import ApiError, ApiErrorKind
 from swarm_tui.model.questions import (
     FORMATS,
     NO,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from swarm_tui.agents.summary import TranscriptSummary, last_line_of, number_of
-from swarm_tui.model.money import MOST_TOKENS, ModelTokens
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.money.events import MOST_TOKENS, ModelTokens
 
 QUESTION_LIMIT: Final = 2_000
 # The blocks of a message follow each other closely, even if a subagent's messages come in between.
