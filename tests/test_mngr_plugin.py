@@ -63,7 +63,7 @@ def run(mngr: Path, isolated: IsolatedMngr, *words: str, **variables: str) -> su
 def test_mngr_has_our_commands(mngr: Path, isolated_mngr: IsolatedMngr) -> None:
     helped = run(mngr, isolated_mngr, "--help")
     assert helped.returncode == 0, helped.stderr
-    assert "keep or revert each fix" in helped.stdout
+    assert "review the fixes of a sweep" in helped.stdout
     # Options are swarm-tui's own.
     helped = run(mngr, isolated_mngr, "run", "--help")
     assert "--headless" in helped.stdout

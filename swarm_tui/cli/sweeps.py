@@ -36,11 +36,8 @@ def moment_in(folder: SweepFolder, words: str) -> tuple[JournalHistory, float]:
     first, last = history.span
     if not last:
         raise UsageError(f"{folder.name} has no events yet")
-    try:
-        is_running = engine_process_id(folder.lock) is not None
-        return history, parse_moment(words, first, max(last, time.time()) if is_running else last)
-    except ValueError as error:
-        raise UsageError(f"--at {error}") from None
+    is_running = engine_process_id(folder.lock) is not None
+    return history, parse_moment(words, first, max(last, time.time()) if is_running else last)
 
 
 def repository_root(folder: Path) -> Path:

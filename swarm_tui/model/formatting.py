@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from swarm_tui.errors import UsageError
 from swarm_tui.model.text import plain
 
 
@@ -84,18 +85,19 @@ _SPAN: Final = re.compile(r"-?(?=\d)(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)
 
 
 def parse_moment(words: str, first: float, last: float) -> float:
-    """Return a time between `first` and `last`, in seconds since 1970. Raise ValueError for other text and times.
+    """Return a time between `first` and `last`, in seconds since 1970. Raise UsageError for other text and times.
 
     A time of day refers to the day of `last`, or to the day before if it would be later than `last`.
     """
     words = words.strip()
     at = _moment(words, last)
     if at is None:
-        raise ValueError(f"invalid time: {words!r} (use {FORMS})")
+        raise UsageError(f"invalid time: {words!r}", f"use {FORMS}")
     if at > last:
-        raise ValueError(f"{words} is after the last event, at {_clock(last)}")
+        raise UsageError(f"{words} is after the last event, at {_clock(last)}")
     if at < first:
-        raise ValueError(f"{words} is before the first event, at {_clock(first)} (the last is at {_clock(last)})")
+        hint = f"the last event is at {_clock(last)}"
+        raise UsageError(f"{words} is before the first event, at {_clock(first)}", hint)
     return at
 
 

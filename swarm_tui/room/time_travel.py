@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from swarm_tui.errors import SwarmError
+from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.history import JournalHistory
 from swarm_tui.model.formatting import parse_moment, wall_clock
 from swarm_tui.model.text import plain
@@ -63,7 +63,7 @@ def time_command(screen: ScreenServices, command: str, words: str) -> tuple[str,
     last = screen.store.live_now
     try:
         at = parse_moment(words, state.started_at, last)
-    except ValueError as error:
+    except UsageError as error:
         return f"at {words}", str(error), partial(screen.show_message, str(error), "warning")
     return f"at {words}", "Show the sweep at that time", partial(screen.room.time_travel.go_to, at)
 

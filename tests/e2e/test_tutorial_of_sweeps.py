@@ -98,11 +98,11 @@ def test_a_sweep_is_shown_as_it_was(e2e: E2eSession) -> None:
     ]
     assert counts[0] < counts[1] < counts[2]
     plain = e2e.run("swarm-tui open ./simulated --plain --at -2m")
-    expect(plain.stdout).to_match(r"^Sweep \S+: as it was at \d\d:\d\d:\d\d\n")
+    expect(plain.stdout).to_match(r"^Sweep \S+: at \d\d:\d\d:\d\d\n")
     expect(plain.stdout).to_contain(f"{counts[2]} queued")
     wrong = e2e.run("swarm-tui open ./simulated --plain --at yesterday")
     expect(wrong).to_exit_with(2)
-    expect(wrong.stderr).to_contain("--at invalid time: 'yesterday' (use 12:04, 12:04:31, 2026-11-19T12:04, or -10m")
+    expect(wrong.stderr).to_contain("invalid time: 'yesterday'\nhint: use 12:04, 12:04:31, 2026-11-19T12:04, or -10m")
     with e2e.tmux("swarm-tui open ./simulated --at -2m", width=120, height=40) as terminal:
         terminal.wait_for("· Esc now")
         terminal.send_keys("q")

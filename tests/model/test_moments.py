@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 
+from swarm_tui.errors import UsageError
 from swarm_tui.model.formatting import parse_moment
 
 LAST = datetime(2026, 11, 19, 12, 30, 15).timestamp()
@@ -43,5 +44,5 @@ def test_time_of_day_refers_to_last_day(words: str, meant: datetime) -> None:
     ],
 )
 def test_invalid_time_raises_error(words: str, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises(UsageError, match=problem):
         parse_moment(words, FIRST, LAST)
