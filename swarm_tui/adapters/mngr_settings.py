@@ -65,6 +65,11 @@ def mngr_environment(settings: MngrSettings, extra: Mapping[str, str] | None = N
     return environment | dict(extra or {})
 
 
+def host_dir_of(settings: MngrSettings) -> Path:
+    """Return mngr's folder on this machine."""
+    return Path(settings.host_dir).expanduser() if settings.host_dir else Path(settings.home or Path.home()) / ".mngr"
+
+
 class AgentTypes:
     """The agent types that settings files define, which are read again only when a file has changed."""
 

@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.sweeps import opened_sweep
+    from swarm_tui.hosts.attach import Attacher
     from swarm_tui.hosts.events import made_hosts
     from swarm_tui.hosts.registry import open_hosts
     from swarm_tui.model.hosts import LOCAL_HOST
@@ -50,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     record = find_integrator(sweep, arguments.target) or sweep.find_test(arguments.target)
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise UsageError("`attach` requires a terminal", "run it without redirecting standard input and output")
-    attacher = open_hosts(sweep.spec, made_hosts(sweep.state.hosts)).attacher(record.host or LOCAL_HOST)
+    host = open_hosts(sweep.spec, made_hosts(sweep.state.hosts))[record.host or LOCAL_HOST]
+    attacher = Attacher(host, sweep.spec.mngr, Path(sweep.spec.repository))
     return asyncio.run(_attach(attacher, sweep.folder, record, is_started=arguments.start))
 
 

@@ -28,7 +28,6 @@ from swarm_tui.adapters.ssh import ssh_noticing_loss, target_of
 from swarm_tui.adapters.tmux import AGENT_WINDOW, CALL_TIMEOUT, Tmux
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.hosts.protocol import AgentAddress, Host, HostUnreachable
-from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.spec import MngrSettings
 
 CLIENT_GRACE: Final = 2.0
@@ -82,33 +81,26 @@ class PreparedAttach:
 
 
 class Attacher:
-    """Attaches to the agents of one place through `mngr connect`."""
+    """Attach to agents of one host through `mngr connect`."""
 
     def __init__(
-        self,
-        place: Host,
-        tmux: Tmux,
-        settings: MngrSettings,
-        repository: Path | None = None,
-        own: Mapping[str, str] | None = None,
-        *,
-        access: HostSettings | None = None,
+        self, host: Host, mngr: MngrSettings, repository: Path | None = None, own: Mapping[str, str] | None = None
     ) -> None:
-        self._place = place
-        self._tmux = tmux
+        """`own` is the environment of the user's terminal, by default that of this process."""
+        self._host = host
+        self._tmux = host.tmux
         self._repository = repository if repository is not None and repository.is_dir() else None
         self._own = os.environ if own is None else own
-        self._access = access
-        """How the agents' host is reached; None on this machine."""
-        self._environment = tmux.environment if access is None else mngr_environment(settings)
-        self._mngr = Mngr(settings.path, self._environment, self._repository)
+        self._settings = host.settings
+        self._environment = host.tmux.environment if host.settings is None else mngr_environment(mngr)
+        self._mngr = Mngr(mngr.path, self._environment, self._repository)
 
     async def examine(self, agent: str) -> AttachPlan:
         """Return what attaching would meet; changes and starts nothing."""
         if not is_agent_name(agent):
             raise UsageError(f"{agent!r} is no name of an agent")
         try:
-            found = (await self._place.agent_statuses()).by_name.get(agent)
+            found = (await self._host.statuses()).by_name.get(agent)
         except HostUnreachable as error:
             raise AdapterError(f"nothing can be told about the agents: {error.message}", error.hint) from error
         if found is None:
@@ -166,7 +158,7 @@ class Attacher:
         else:
             words = [*self._mngr.connect_command(approach.agent), "--no-start"]
         try:
-            if self._access is None:
+            if self._settings is None:
                 return run_in_foreground(words, cwd=self._repository, environment=self._environment)
             with restored_terminal(), ssh_noticing_loss(self._environment) as environment:
                 return run_in_foreground(words, cwd=self._repository, environment=environment)
@@ -177,8 +169,8 @@ class Attacher:
         """Show an agent's session in a terminal of our own making."""
         environment = self._environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
         words = ["tmux", "-u", *self._tmux.attach_command(prepared.approach.session)[1:]]
-        if self._access is not None:
-            words = [*target_of(self._access).words("-t", "-t"), shlex.join(words)]
+        if self._settings is not None:
+            words = [*target_of(self._settings).words("-t", "-t"), shlex.join(words)]
         return TerminalProgram(words, rows=rows, columns=columns, environment=environment)
 
     async def clean_up(self, prepared: PreparedAttach) -> None:
@@ -206,7 +198,7 @@ class Attacher:
             # A stale TMUX: the variable outlived its server.
             return None
         is_same = (
-            self._access is None and socket is not None and os.path.realpath(socket) == os.path.realpath(own_socket)
+            self._settings is None and socket is not None and os.path.realpath(socket) == os.path.realpath(own_socket)
         )
         if is_same and own_session == session:
             raise UsageError(
@@ -245,8 +237,8 @@ class Attacher:
 class SshAttacher(Attacher):
     """Attaches to an agent that only mngr reaches: nothing of its terminal can be seen or changed before."""
 
-    def __init__(self, place: Host, settings: MngrSettings, address: AgentAddress) -> None:
-        super().__init__(place, Tmux(mngr_environment(settings)), settings)
+    def __init__(self, local: Host, mngr: MngrSettings, address: AgentAddress) -> None:
+        super().__init__(local, mngr)
         self._address = address
 
     async def examine(self, agent: str) -> AttachPlan:

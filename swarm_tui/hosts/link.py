@@ -191,7 +191,7 @@ class SshLink:
         self._is_watched = False
 
     async def ask(self, op: str, *, timeout: float = ANSWER_TIMEOUT, **fields: Any) -> dict[str, Any]:
-        """Ask the host and return its answer; PlaceUnreachable at once when it is lost, or when it breaks off."""
+        """Ask the host and return its answer; HostUnreachable at once when it is lost, or when it breaks off."""
         self.open()
         if not self.is_there and not self.reason:
             with contextlib.suppress(TimeoutError):
@@ -218,7 +218,13 @@ class SshLink:
         return answer
 
     async def run(
-        self, words: Sequence[str], *, cwd: str | None = None, stdin: bytes | None = None, timeout: float = 60.0
+        self,
+        words: Sequence[str],
+        *,
+        cwd: str | None = None,
+        stdin: bytes | None = None,
+        timeout: float = 60.0,
+        output_limit: int = OUTPUT_LIMIT,
     ) -> Finished:
         """Run a command on the host to its end."""
         began = time.monotonic()
@@ -231,7 +237,7 @@ class SshLink:
                 cwd=cwd,
                 stdin=given,
                 seconds=timeout,
-                limit=OUTPUT_LIMIT,
+                limit=output_limit,
             )
         except FileNotFoundError as error:
             if cwd is not None and error.filename == cwd:

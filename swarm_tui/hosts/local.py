@@ -14,17 +14,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
-from swarm_tui.adapters.mngr_settings import AgentTypes, mngr_environment
+from swarm_tui.adapters.mngr_settings import AgentTypes, host_dir_of, mngr_environment
 from swarm_tui.adapters.processes.ends import ProcessEnds
 from swarm_tui.adapters.processes.environment import project_environment
-from swarm_tui.adapters.processes.run import Finished, run_process
+from swarm_tui.adapters.processes.run import OUTPUT_LIMIT, Finished, run_process
 from swarm_tui.adapters.tmux import Pane, Tmux
 from swarm_tui.errors import AdapterError, NoTmuxServer, raise_shortage
 from swarm_tui.files import read_regular, replacing
-from swarm_tui.hosts.attach import Attacher
 from swarm_tui.hosts.processes import (
     PS_COMMAND,
     ProcessTable,
@@ -35,7 +34,6 @@ from swarm_tui.hosts.processes import (
 )
 from swarm_tui.hosts.protocol import (
     AgentAddress,
-    AgentFile,
     AgentStatus,
     AgentStatuses,
     FileSlice,
@@ -44,12 +42,8 @@ from swarm_tui.hosts.protocol import (
     HostUnreachable,
     ReadRequest,
 )
-from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
 from swarm_tui.model.spec import MngrSettings
-
-if TYPE_CHECKING:
-    from swarm_tui.adapters.git import Repository
-
 
 # mngr notes every 5 s that a pane lives; an older note than this says nothing.
 _PANE_NOTE_LIFETIME: Final = 12.0
@@ -222,33 +216,34 @@ _Second = TypeVar("_Second")
 
 
 class LocalHost:
-    """The agents of one mngr home on this machine."""
+    """This machine with one home of mngr."""
+
+    settings: HostSettings | None = None
 
     def __init__(
-        self, settings: MngrSettings, repository: Path | None = None, environment: Mapping[str, str] | None = None
+        self, mngr: MngrSettings, repository: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
-        self._settings = settings
-        self._repository = repository
-        self.tmux = Tmux(mngr_environment(settings, environment))
-        home = Path(settings.home or Path.home())
-        self._host_dir = Path(settings.host_dir).expanduser() if settings.host_dir else home / ".mngr"
-        self._records = AgentRecords(self._host_dir)
-        self._agent_types = AgentTypes(self._host_dir, repository)
+        self.name = LOCAL_HOST
+        self._prefix = mngr.prefix
+        self.tmux = Tmux(mngr_environment(mngr, environment))
+        folder = host_dir_of(mngr)
+        self.host_dir = str(folder)
+        self._records = AgentRecords(folder)
+        self._agent_types = AgentTypes(folder, repository)
         self._news = LocalNews()
         self._changes: LocalChanges | None = None
 
-    def host_dir_of(self, host: str) -> str:
-        return str(self._host_dir)
+    def report(self) -> HostReport | None:
+        return None
 
-    def reports(self) -> tuple[HostReport, ...]:
-        return ()
+    async def close(self) -> None:
+        if self._changes is not None:
+            self._changes.close()
+        self._news.close()
 
-    # What agents do.
+    # States of agents.
 
-    async def has_mngr(self) -> bool:
-        return self._host_dir.is_dir()
-
-    async def agent_statuses(self) -> AgentStatuses:
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         try:
             # The records first: an agent that is made after that is in the next answer.
             records = self._records.read()
@@ -276,15 +271,13 @@ class LocalHost:
             self._changes.follow(records, in_terminals | of_agents)
         return AgentStatuses(agents, self._records.unreadable)
 
-    def on_changes(self, tell: Callable[[], object]) -> None:
-        """Call back when the statuses of agents may have changed, beginning with the next look at them."""
-        self._changes = LocalChanges(self._host_dir, tell)
+    def on_status_change(self, tell: Callable[[], object]) -> None:
+        """Call `tell` when the state of an agent may have changed since the last call of `statuses`."""
+        self._changes = LocalChanges(Path(self.host_dir), tell)
 
-    def tells_all_changes(self) -> bool:
+    def reports_status_changes(self) -> bool:
+        """Return whether all changes of states are reported. If not, poll."""
         return self._changes is not None and self._changes.is_complete
-
-    async def latest_statuses(self) -> AgentStatuses:
-        return await self.agent_statuses()
 
     def _status(
         self, folder: Path, record: dict[str, Any], pane: Pane | None, processes: ProcessTable, expected: str
@@ -310,7 +303,7 @@ class LocalHost:
         )
 
     def _session_of(self, record: Mapping[str, Any]) -> str:
-        return f"{self._settings.prefix}{record['name']}"
+        return f"{self._prefix}{record['name']}"
 
     async def _panes(self) -> dict[str, Pane]:
         """Return the agents' panes by agent id and by session; none when no server runs any more."""
@@ -326,95 +319,71 @@ class LocalHost:
                     panes.setdefault(pane.agent_id, pane)
         return panes
 
-    # Their files.
+    # Files.
 
-    async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
+    async def read_files(self, requests: Sequence[ReadRequest], *, follow: bool = False) -> list[FileSlice | None]:
+        if follow:
+            self._news.follow((request.file.agent.agent_id, request.file.full_path) for request in requests)
         return [_read_slice(request) for request in requests]
 
-    async def find_files(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
+    async def find_files(
+        self, agents: Sequence[AgentAddress], patterns: Sequence[str], *, follow: bool = False
+    ) -> list[list[FoundFile]]:
+        if follow:
+            searched = {_searched_first(pattern) for pattern in patterns}
+            self._news.follow((agent.agent_id, f"{agent.state_dir}/{path}") for agent in agents for path in searched)
         return [[file for pattern in patterns for file in _find_files(agent.state_dir, pattern)] for agent in agents]
 
-    def on_news(self, tell: Callable[[str], object]) -> None:
+    def on_change(self, tell: Callable[[str], object]) -> None:
         self._news.tell = tell
 
-    def tells_all_news(self) -> bool:
+    def reports_changes(self) -> bool:
         return self._news.is_complete
 
-    async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        self._news.follow((request.file.agent.agent_id, _path(request.file)) for request in requests)
-        return [_read_slice(request) for request in requests]
-
-    async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
-        searched = {_searched_first(pattern) for pattern in patterns}
-        self._news.follow((agent.agent_id, f"{agent.state_dir}/{path}") for agent in agents for path in searched)
-        return await self.find_files(agents, patterns)
-
-    async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
-        descriptor = _open_regular(_path(file))
+    async def fetch_file(self, path: str, target: Path, *, limit: int) -> bool:
+        descriptor = _open_regular(path)
         if descriptor is None:
             return False
         try:
             with replacing(target, is_synced=False) as copy:
                 offset = 0
                 while offset < limit and (chunk := os.pread(descriptor, min(_CHUNK, limit - offset), offset)):
-                    # A long file must not keep the event loop from everything else.
+                    # Writing a long file must not block the event loop.
                     await asyncio.to_thread(copy.write, chunk)
                     offset += len(chunk)
         finally:
             os.close(descriptor)
         return True
 
-    async def write_file(self, file: AgentFile, content: bytes, *, is_new: bool = False) -> None:
-        path = Path(_path(file))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path, is_new=is_new, is_synced=False) as draft:
+    async def write_file(self, path: str, content: bytes, *, mode: int = 0o600, is_new: bool = False) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with replacing(Path(path), mode, is_new=is_new, is_synced=False) as draft:
             draft.write(content)
 
-    # Their copies.
+    # Programs.
 
-    async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
-        environment = project_environment()
-        return await run_process(words, cwd=Path(agent.work_dir), environment=environment, timeout=timeout)
-
-    async def fetch_commits(self, agent: AgentAddress, repository: Repository, *, base: str, tip: str, ref: str) -> str:
-        from swarm_tui.hosts.copies import fetch_from_copy
-
-        copy = Path(agent.work_dir)
-        return await asyncio.to_thread(fetch_from_copy, repository, copy, base=base, tip=tip, ref=ref)
-
-    async def uncommitted_paths(self, agent: AgentAddress, *, without: str) -> tuple[str, ...]:
-        from swarm_tui.hosts.copies import uncommitted_paths
-
-        return await asyncio.to_thread(uncommitted_paths, Path(agent.work_dir), without)
-
-    async def uncommitted_patch(self, agent: AgentAddress, *, without: str, limit: int) -> bytes:
-        from swarm_tui.hosts.copies import uncommitted_patch
-
-        return await asyncio.to_thread(uncommitted_patch, Path(agent.work_dir), without, limit)
-
-    # Their terminals.
-
-    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
-        return await self.tmux.capture([agent.session for agent in agents], history=history)
-
-    async def protect_session(self, agent: AgentAddress) -> None:
-        await self.tmux.protect_session(agent.session)
-
-    async def forget_variables(self, agent: AgentAddress, names: Sequence[str]) -> None:
-        await self.tmux.forget_variables(names)
+    async def run(
+        self,
+        words: Sequence[str],
+        *,
+        cwd: str | None = None,
+        stdin: bytes | None = None,
+        timeout: float = 60.0,
+        output_limit: int = OUTPUT_LIMIT,
+    ) -> Finished:
+        return await run_process(
+            words,
+            cwd=None if cwd is None else Path(cwd),
+            environment=project_environment(),
+            stdin=stdin,
+            timeout=timeout,
+            output_limit=output_limit,
+        )
 
     async def record_terminal(self, agent: AgentAddress, cast: Path) -> None:
         from swarm_tui.adapters.recorder import record_pane
 
         await record_pane(self.tmux, agent.session, cast)
-
-    async def close(self) -> None:
-        if self._changes is not None:
-            self._changes.close()
-        self._news.close()
-
-    def attacher(self, host: str = LOCAL_HOST, own: Mapping[str, str] | None = None) -> Attacher:
-        return Attacher(self, self.tmux, self._settings, self._repository, own)
 
 
 async def _both(first: Awaitable[_First], second: Awaitable[_Second]) -> tuple[_First, _Second]:
@@ -424,10 +393,6 @@ async def _both(first: Awaitable[_First], second: Awaitable[_Second]) -> tuple[_
         if isinstance(answer, BaseException):
             raise answer
     return cast(tuple[_First, _Second], tuple(answers))
-
-
-def _path(file: AgentFile) -> str:
-    return os.path.join(file.agent.state_dir if file.folder == "state" else file.agent.work_dir, file.path)
 
 
 def _open_regular(path: str) -> int | None:
@@ -444,7 +409,7 @@ def _open_regular(path: str) -> int | None:
 
 
 def _read_slice(request: ReadRequest) -> FileSlice | None:
-    path = _path(request.file)
+    path = request.file.full_path
     try:
         status = os.stat(path)
     except OSError:

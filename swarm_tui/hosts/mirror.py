@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from swarm_tui.hosts.protocol import AgentAddress, AgentFile, FileSlice, FoundFile, ReadRequest
+from swarm_tui.hosts.protocol import AgentAddress, FileSlice, FoundFile, ReadRequest
 
 # A file or a folder that nobody has asked for during this time is not followed any more.
 FORGOTTEN_AFTER: Final = 30.0
@@ -146,7 +146,7 @@ class HostMirror:
 
     def _slice(self, request: ReadRequest, now: float, new: dict[str, Any]) -> FileSlice | None:
         kind: Kind = "whole" if request.is_whole else "tail" if request.limit else "size"
-        path = path_of(request.file)
+        path = request.file.full_path
         file = self._files.get((path, kind))
         if file is None or (kind == "tail" and request.offset < file.start):
             if file is None:
@@ -181,11 +181,6 @@ class HostMirror:
             del self._by_key[key]
         if keys:
             self._unsent.append({"op": "forget", "keys": keys})
-
-
-def path_of(file: AgentFile) -> str:
-    folder = file.agent.state_dir if file.folder == "state" else file.agent.work_dir
-    return f"{folder}/{file.path}"
 
 
 def parse_found(files: Sequence[Sequence[Any]]) -> Iterator[FoundFile]:

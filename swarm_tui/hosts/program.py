@@ -8,7 +8,7 @@ Requests follow, one JSON object a line; those with an id are answered, each by 
   {"op": "forget", "keys": [KEY]}                             of either
   {"op": "taken", "files": {KEY: OFFSET}}                     how far a tail was used: only so much more is sent ahead
   {"op": "watch", "agents": FOLDER}                           say what agents, terminals and processes do, once a second
-  {"op": "read" | "find" | "probe" | "run" | "write" | "measure", "id": N, ...}
+  {"op": "read" | "find" | "probe" | "run" | "write", "id": N, ...}
 
 Of itself it says "hello", "beat" (each second), "news" (of followed files), "found" and "probe".
 """
@@ -286,21 +286,6 @@ def write(path: Any, data: Any, mode: Any, offset: Any, is_new: Any) -> None:
         os.unlink(draft)
 
 
-def measure(paths: Any, limit: Any) -> Any:
-    """Return how many bytes files and whole folders hold, counted to just above the limit; links are not followed."""
-    size, waiting = 0, list(paths)
-    while waiting and size <= limit:
-        path = waiting.pop()
-        try:
-            if os.path.isdir(path) and not os.path.islink(path):
-                waiting.extend(os.path.join(path, name) for name in os.listdir(path))
-            else:
-                size += os.lstat(path).st_size
-        except OSError:
-            continue
-    return size
-
-
 def answer(request: Any) -> Any:
     op = request["op"]
     if op == "read":
@@ -313,8 +298,6 @@ def answer(request: Any) -> Any:
         mode, offset = request.get("mode", 0o644), request.get("offset")
         write(request["path"], base64.b64decode(request["data"]), mode, offset, request.get("is_new"))
         return {}
-    if op == "measure":
-        return {"size": measure(request["paths"], request["limit"])}
     given = request.get("stdin")
     given = None if given is None else base64.b64decode(given)
     try:

@@ -1,4 +1,4 @@
-"""What every place offers for many agents at once, and the data that it speaks of."""
+"""The protocol of a host, and its data."""
 
 from __future__ import annotations
 
@@ -7,60 +7,58 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from swarm_tui.adapters.processes.run import OUTPUT_LIMIT, Finished
 from swarm_tui.errors import AdapterError
-from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
+from swarm_tui.model.hosts import LOCAL_HOST, HostSettings, mngr_address
 
 if TYPE_CHECKING:
-    from swarm_tui.adapters.git import Repository
-    from swarm_tui.adapters.processes.run import Finished
-    from swarm_tui.hosts.attach import Attacher
+    from swarm_tui.adapters.tmux import Tmux
 
 AgentState = Literal["RUNNING", "WAITING", "DONE", "STOPPED", "REPLACED"]
-"""As mngr names it; REPLACED: another program than the agent's runs in its terminal."""
+"""A state in mngr's words. REPLACED: another program than the agent's runs in its terminal."""
 
 AgentFolder = Literal["state", "work"]
 """mngr's folder of the agent, or its copy of the repository."""
 
 
 class HostUnreachable(AdapterError):
-    """The place did not answer: what was known of its agents is stale, and not contradicted."""
+    """The host did not answer. Its agents are as they were when it last answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAddress:
-    """Where one agent lives. The folders are paths of its place: only the place may open them."""
+    """The host, the folders and the session of an agent. The folders are paths on its host."""
 
     name: str
     agent_id: str
     session: str
-    """Its tmux session."""
+    """The agent's tmux session."""
     state_dir: str
     work_dir: str
     host: str = LOCAL_HOST
-    """The host that it lives on."""
 
     @property
     def mngr_name(self) -> str:
-        """Its name for mngr: NAME on this machine, else NAME@HOST.PROVIDER."""
+        """Return the name for mngr: NAME on this machine, otherwise NAME@HOST.PROVIDER."""
         return mngr_address(self.name, self.host)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """What one agent is doing."""
+    """The state of an agent."""
 
     address: AgentAddress
     state: AgentState
     process_id: int | None = None
-    """The agent's own process while it is RUNNING or WAITING."""
+    """The agent's own process while the agent is RUNNING or WAITING."""
     branch: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     agent_type: str = ""
-    """Its type as mngr knows it; empty where only the agent's name matters."""
+    """The name of the type in mngr."""
     created_at: str = ""
-    """When mngr made it, as mngr wrote it down."""
+    """The time of creation in mngr's format."""
     is_at_prompt: bool = False
-    """The shell below its program is in front: text typed now would be run as a command."""
+    """A shell reads the terminal, so it would run a text that is typed now as a command."""
 
     @property
     def name(self) -> str:
@@ -68,27 +66,27 @@ class AgentStatus:
 
     @property
     def reads_input(self) -> bool:
-        """Whether text typed into its terminal reaches the agent's program."""
+        """Whether the agent's program reads a text that is typed into its terminal."""
         return self.state in ("RUNNING", "WAITING") and not self.is_at_prompt
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStatuses:
-    """All agents of a place by their ids, and what is not known."""
+    """The states of all agents by their ids."""
 
     agents: Mapping[str, AgentStatus]
     unreadable: tuple[str, ...] = ()
-    """The ids of agents whose records cannot be read."""
+    """The ids of agents whose records are unreadable."""
     lost: Mapping[str, str] = field(default_factory=dict)
-    """The hosts that do not answer, each with the reason: nothing is known of their agents."""
+    """The hosts that do not answer, each with the reason. The states of their agents are unknown."""
 
     @property
     def by_name(self) -> dict[str, AgentStatus]:
-        """The same by name; on several hosts two may have one."""
+        """The states by name. Agents on different hosts can have the same name."""
         return {status.name: status for status in self.agents.values()}
 
     def is_unknown(self, address: AgentAddress) -> bool:
-        """Return whether nothing can be told of an agent, not even that it is gone."""
+        """Return whether the state of an agent is unknown, so that the agent may or may not exist."""
         return address.agent_id in self.unreadable or address.host in self.lost
 
 
@@ -100,31 +98,35 @@ class AgentFile:
     path: str
     folder: AgentFolder = "state"
 
+    @property
+    def full_path(self) -> str:
+        return f"{self.agent.state_dir if self.folder == 'state' else self.agent.work_dir}/{self.path}"
+
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """Ask for at most `limit` bytes of a file from `offset` on; with a limit of 0, for its size only."""
+    """Read at most `limit` bytes of a file from `offset`. A limit of 0 reads only the size."""
 
     file: AgentFile
     offset: int = 0
     limit: int = 0
     is_whole: bool = False
-    """The file is not appended to but written anew, and is read from its beginning."""
+    """The file is replaced, not appended to, and is read from its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """A part of a regular file, and the size of the whole."""
+    """A part of a regular file, and the size of the file."""
 
     size: int
     offset: int = 0
-    """As requested, or 0 when the file has become shorter than that."""
+    """The requested offset, or 0 if the file has become shorter than that."""
     content: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A regular file that fits a pattern."""
+    """A regular file that matches a pattern."""
 
     path: str
     size: int
@@ -133,127 +135,102 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """How it stands with the connection to a host."""
+    """The state of the connection to a host."""
 
     host: str
     is_there: bool
     reason: str = ""
-    """Why it does not answer; empty while it is there, and until the first answer is due."""
+    """Why the host does not answer. Empty while it answers, and during the first connection."""
     heard_at: float = 0.0
     load: float = 0.0
     processors: int = 0
+    greeting: str = ""
+    """The output of the host's shell before every command."""
 
 
 class Host(Protocol):
-    """One host with agents, or several. Every call answers for many agents; none starts a process for each of them.
+    """A machine with agents. A call for many agents takes no process per agent.
 
-    PlaceUnreachable is raised by any of them when a host that was asked does not answer. The calls `latest_...` wait
-    for no other machine: they return what it said last, some tenths of a second ago.
+    All coroutines raise HostUnreachable if the host does not answer. With `follow`, they return at once what the host
+    reported last, some tenths of a second ago; from then on, the host reports changes. Use it for repeated calls.
     """
 
-    def host_dir_of(self, host: str) -> str:
-        """Return the folder of mngr on a host."""
+    @property
+    def name(self) -> str:
+        """LOCAL_HOST, or NAME.PROVIDER."""
         ...
 
-    def reports(self) -> Sequence[HostReport]:
-        """Return how it stands with the other machines of this place; waits for none."""
+    @property
+    def settings(self) -> HostSettings | None:
+        """How to connect to the host; None for this machine."""
         ...
 
-    async def has_mngr(self) -> bool:
-        """Return whether mngr's folder is in this place; it is made with the first agent."""
+    @property
+    def host_dir(self) -> str:
+        """mngr's folder on the host."""
         ...
 
-    async def agent_statuses(self) -> AgentStatuses:
-        """Return what all agents of this place are doing."""
+    @property
+    def tmux(self) -> Tmux:
+        """The tmux server of the agents."""
         ...
 
-    async def latest_statuses(self) -> AgentStatuses:
-        """Return the same as far as it is known; hosts that do not answer are named in it."""
+    def report(self) -> HostReport | None:
+        """Return the state of the connection; None for this machine."""
         ...
 
-    async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        """Return a slice for each request that is repeated again and again; None also for a file not seen yet.
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
+        """Return the states of all agents. With `follow`, a host that does not answer is in `lost`."""
+        ...
 
-        Files that are not asked for any more are forgotten.
+    async def read_files(self, requests: Sequence[ReadRequest], *, follow: bool = False) -> list[FileSlice | None]:
+        """Return a slice for each request; None if there is no regular file or, with `follow`, no report of it yet."""
+        ...
+
+    async def find_files(
+        self, agents: Sequence[AgentAddress], patterns: Sequence[str], *, follow: bool = False
+    ) -> list[list[FoundFile]]:
+        """Return for each agent the files of its state folder that match a pattern such as `events/*/log`."""
+        ...
+
+    def on_change(self, tell: Callable[[str], object]) -> None:
+        """Call `tell` with an agent's id, in the event loop, when a followed file may have changed."""
+        ...
+
+    def reports_changes(self) -> bool:
+        """Return whether all changes are reported. If not, poll."""
+        ...
+
+    async def fetch_file(self, path: str, target: Path, *, limit: int) -> bool:
+        """Copy at most the first `limit` bytes of a file to this machine; return False if there is no file.
+
+        The target is replaced by a complete copy or not at all. Raise OSError if it cannot be written.
         """
         ...
 
-    async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
-        """Return what `find_files` would, as far as it is known."""
-        ...
+    async def write_file(self, path: str, content: bytes, *, mode: int = 0o600, is_new: bool = False) -> None:
+        """Write a small file completely or not at all, and create its folder. Raise OSError if that fails.
 
-    def on_news(self, tell: Callable[[str], object]) -> None:
-        """Call `tell` with an agent's id, in the event loop, when a file that `latest_files` returns may have changed.
-
-        It is a hint, and called often: who is told looks now and then all the same.
+        With `is_new`, an existing file is not replaced: raise FileExistsError.
         """
         ...
 
-    def tells_all_news(self) -> bool:
-        """Return whether every such change is told; else one has to look again and again."""
-        ...
-
-    async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        """Return a slice for each request; None where there is no regular file."""
-        ...
-
-    async def find_files(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
-        """Return for each agent the files of its state folder that fit a pattern such as `events/*/log`."""
-        ...
-
-    async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
-        """Copy at most the first `limit` bytes of a file to this machine; False when there is none.
-
-        The target is replaced by a whole copy or stays as it is; OSError when it cannot be written.
-        """
-        ...
-
-    async def write_file(self, file: AgentFile, content: bytes, *, is_new: bool = False) -> None:
-        """Write a small file whole, or not at all; its folder is made. OSError when it cannot be written.
-
-        With `is_new`, FileExistsError when there is one already, which stays as it is.
-        """
-        ...
-
-    async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
-        """Run a command in the agent's copy of the repository."""
-        ...
-
-    async def fetch_commits(self, agent: AgentAddress, repository: Repository, *, base: str, tip: str, ref: str) -> str:
-        """Fetch a commit of the agent's copy as `ref` and return it; "" when it adds nothing to the base."""
-        ...
-
-    async def uncommitted_paths(self, agent: AgentAddress, *, without: str) -> tuple[str, ...]:
-        """Return what the agent's copy holds beyond its last commit, outside the folder `without`.
-
-        Return nothing when the copy is gone; SwarmError when it is no git repository any more.
-        """
-        ...
-
-    async def uncommitted_patch(self, agent: AgentAddress, *, without: str, limit: int) -> bytes:
-        """Return the same as a patch, whole; SwarmError when it is larger than `limit` bytes."""
-        ...
-
-    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
-        """Return by session what the agents' terminals show, colours included; None where there is no terminal."""
-        ...
-
-    async def protect_session(self, agent: AgentAddress) -> None:
-        """Disable the keys in an agent's terminal by which mngr destroys and stops agents."""
-        ...
-
-    async def forget_variables(self, agent: AgentAddress, names: Sequence[str]) -> None:
-        """Keep variables that an agent was given from the terminals of others on its host."""
+    async def run(
+        self,
+        words: Sequence[str],
+        *,
+        cwd: str | None = None,
+        stdin: bytes | None = None,
+        timeout: float = 60.0,
+        output_limit: int = OUTPUT_LIMIT,
+    ) -> Finished:
+        """Run a command on the host."""
         ...
 
     async def record_terminal(self, agent: AgentAddress, cast: Path) -> None:
-        """Record what an agent's terminal shows, from now to its end, into a new file on this machine."""
+        """Record an agent's terminal from now until its end, into a new file on this machine."""
         ...
 
     async def close(self) -> None:
-        """End the connections to other machines; a later call opens them again."""
-        ...
-
-    def attacher(self, host: str, own: Mapping[str, str] | None = None) -> Attacher:
-        """Return the way to connect a person's terminal to a host's agents; `own` is that terminal's environment."""
+        """Close the connection. The next call opens it again."""
         ...

@@ -1,18 +1,15 @@
-"""Dict of hosts."""
+"""The hosts of a sweep by name, and questions to many hosts at the same time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from swarm_tui.adapters.processes.run import Finished
-from swarm_tui.hosts.attach import Attacher
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import (
     AgentAddress,
-    AgentFile,
     AgentStatus,
     AgentStatuses,
     FileSlice,
@@ -25,87 +22,98 @@ from swarm_tui.hosts.protocol import (
 from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
 from swarm_tui.model.spec import SweepSpec
 
-if TYPE_CHECKING:
-    from swarm_tui.adapters.git import Repository
-    from swarm_tui.hosts.ssh import SshHost
-
-
-def open_hosts(spec: SweepSpec, made: Iterable[HostSettings] = ()) -> Host:
-    """Return the place in which the agents of a sweep run; `made` are the hosts that were made for it so far."""
-    here = LocalHost(spec.mngr, Path(spec.repository))
-    if not spec.access and spec.provider == LOCAL_HOST:
-        return here
-
-    hosts: dict[str, Host] = {access.name: place_on(access, spec) for access in (*spec.access, *made)}
-    return Hosts({LOCAL_HOST: here, **hosts})
-
-
-def place_on(access: HostSettings, spec: SweepSpec) -> SshHost:
-    """Return one other host as a place."""
-    from swarm_tui.hosts.link import SshLink
-    from swarm_tui.hosts.ssh import SshHost
-
-    return SshHost(access, spec.mngr, Path(spec.repository), SshLink(access))
-
-
 _Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")
 
 
-class Hosts:
-    """The agents of this machine and of other hosts."""
+def open_hosts(spec: SweepSpec, created: Iterable[HostSettings] = ()) -> Hosts:
+    """Return the hosts of a sweep: this machine, hosts of the settings, and hosts created during the sweep."""
+    local = LocalHost(spec.mngr, Path(spec.repository))
+    if spec.provider == LOCAL_HOST:
+        created = ()
+    return Hosts([local, *(open_host(settings, spec) for settings in (*spec.access, *created))])
 
-    def __init__(self, places: Mapping[str, Host]) -> None:
-        self.places = dict(places)
-        """By the names of the hosts; this machine is LOCAL_HOST."""
+
+def open_host(settings: HostSettings, spec: SweepSpec) -> Host:
+    """Return a host that is reached by ssh. It is connected by the first call."""
+    from swarm_tui.hosts.link import SshLink
+    from swarm_tui.hosts.ssh import SshHost
+
+    return SshHost(settings, spec.mngr, Path(spec.repository), SshLink(settings))
+
+
+class Hosts:
+    """A dict of hosts with questions to several of them. Hosts can be added and removed at any `await`."""
+
+    def __init__(self, hosts: Iterable[Host]) -> None:
+        self._hosts = {host.name: host for host in hosts}
         self._tell: Callable[[str], object] | None = None
 
-    def of(self, host: str) -> Host:
-        """Return one host; raise HostUnreachable if it was removed."""
-        if host not in self.places:
-            raise HostUnreachable(f"not a host of this sweep: {host}", f"its hosts are {', '.join(self.places)}")
-        return self.places[host]
+    def __getitem__(self, name: str) -> Host:
+        if name not in self._hosts:
+            raise HostUnreachable(f"not a host of this sweep: {name}", f"its hosts are {', '.join(self._hosts)}")
+        return self._hosts[name]
 
-    def add(self, host: str, place: Host) -> None:
-        """Take in a host that was made."""
-        self.places.setdefault(host, place)
-        if self._tell is not None:
-            self.places[host].on_news(self._tell)
+    def __contains__(self, name: str) -> bool:
+        return name in self._hosts
 
-    async def remove(self, host: str) -> None:
-        """Forget a host, which ends."""
-        place = self.places.pop(host, None)
-        if place is not None:
-            await place.close()
+    def __iter__(self) -> Iterator[Host]:
+        return iter(list(self._hosts.values()))
 
-    def host_dir_of(self, host: str) -> str:
-        return self.of(host).host_dir_of(host)
+    @property
+    def local(self) -> Host:
+        return self._hosts[LOCAL_HOST]
 
-    def reports(self) -> tuple[HostReport, ...]:
-        return tuple(report for place in self.places.values() for report in place.reports())
+    @property
+    def remote(self) -> list[Host]:
+        return [host for host in self if host.settings is not None]
 
-    async def has_mngr(self) -> bool:
-        return await self.of(LOCAL_HOST).has_mngr()
+    def add(self, host: Host) -> None:
+        """Add a host that was created."""
+        if host.name not in self._hosts:
+            self._hosts[host.name] = host
+            if self._tell is not None:
+                host.on_change(self._tell)
 
-    async def agent_statuses(self) -> AgentStatuses:
-        return await self._statuses(lambda place: place.agent_statuses())
+    async def remove(self, name: str) -> None:
+        host = self._hosts.pop(name, None)
+        if host is not None:
+            await host.close()
 
-    async def latest_statuses(self) -> AgentStatuses:
-        return await self._statuses(lambda place: place.latest_statuses())
+    async def close(self) -> None:
+        await asyncio.gather(*(host.close() for host in self))
 
-    async def _statuses(self, ask: Callable[[Host], Awaitable[AgentStatuses]]) -> AgentStatuses:
+    def on_change(self, tell: Callable[[str], object]) -> None:
+        """Call `tell` with an agent's id, in the event loop, when a followed file may have changed."""
+        self._tell = tell
+        for host in self:
+            host.on_change(tell)
+
+    def reports_changes(self) -> bool:
+        """Return whether all changes are reported. If not, poll."""
+        return all(host.reports_changes() for host in self)
+
+    def reports(self) -> list[HostReport]:
+        """Return the states of all connections."""
+        return [report for host in self if (report := host.report()) is not None]
+
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
+        """Return the states of all agents. Hosts that do not answer are in `lost`, unless no host answers."""
         answers: dict[str, AgentStatuses | BaseException] = {}
-        # Hosts are added and removed while others answer.
-        while new := {host: place for host, place in self.places.items() if host not in answers}:
-            answers |= zip(new, await asyncio.gather(*map(ask, new.values()), return_exceptions=True), strict=True)
+        while new := {name: host for name, host in self._hosts.items() if name not in answers}:
+            asked = (host.statuses(follow=follow) for host in new.values())
+            answers |= zip(new, await asyncio.gather(*asked, return_exceptions=True), strict=True)
+        errors = [answer for answer in answers.values() if isinstance(answer, HostUnreachable)]
+        if len(errors) == len(answers):
+            raise errors[0]
         agents: dict[str, AgentStatus] = {}
         unreadable: list[str] = []
         lost: dict[str, str] = {}
-        for host, answer in answers.items():
-            if host not in self.places:
+        for name, answer in answers.items():
+            if name not in self._hosts:
                 continue
             if isinstance(answer, HostUnreachable):
-                lost[host] = str(answer)
+                lost[name] = str(answer)
             elif isinstance(answer, BaseException):
                 raise answer
             else:
@@ -114,111 +122,65 @@ class Hosts:
                 lost |= answer.lost
         return AgentStatuses(agents, tuple(unreadable), lost)
 
-    async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        return await self._each(requests, _host_of_request, lambda place, asked: place.latest_files(asked), None)
+    async def read_files(self, requests: Sequence[ReadRequest], *, follow: bool = False) -> list[FileSlice | None]:
+        """Return a slice for each request; None if there is no regular file."""
 
-    async def latest_found(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
-        nothing: list[FoundFile] = []
-        return await self._each(
-            agents, _host_of_agent, lambda place, asked: place.latest_found(asked, patterns), nothing
-        )
+        def read(host: Host, part: Sequence[ReadRequest]) -> Awaitable[list[FileSlice | None]]:
+            return host.read_files(part, follow=follow)
 
-    def on_news(self, tell: Callable[[str], object]) -> None:
-        self._tell = tell
-        for place in self.places.values():
-            place.on_news(tell)
+        return await self._ask_each(requests, lambda request: request.file.agent.host, read, None, follow=follow)
 
-    def tells_all_news(self) -> bool:
-        return all(place.tells_all_news() for place in self.places.values())
+    async def find_files(
+        self, agents: Sequence[AgentAddress], patterns: Sequence[str], *, follow: bool = False
+    ) -> list[list[FoundFile]]:
+        """Return for each agent the files of its state folder that match a pattern."""
 
-    async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        return await self._each(requests, _host_of_request, lambda place, asked: place.read_files(asked))
+        def find(host: Host, part: Sequence[AgentAddress]) -> Awaitable[list[list[FoundFile]]]:
+            return host.find_files(part, patterns, follow=follow)
 
-    async def find_files(self, agents: Sequence[AgentAddress], patterns: Sequence[str]) -> list[list[FoundFile]]:
-        return await self._each(agents, _host_of_agent, lambda place, asked: place.find_files(asked, patterns))
+        return await self._ask_each(agents, lambda agent: agent.host, find, [], follow=follow)
 
-    async def _each(
+    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
+        """Return the terminals of agents by session, with colours; None for agents without a terminal.
+
+        Agents on hosts that do not answer have no terminal; raise the error if no host answers.
+        """
+
+        async def capture(name: str) -> dict[str, str | None]:
+            sessions = [agent.session for agent in agents if agent.host == name]
+            return await self[name].tmux.capture(sessions, history=history)
+
+        names = dict.fromkeys(agent.host for agent in agents)
+        answers = await asyncio.gather(*map(capture, names), return_exceptions=True)
+        screens: dict[str, str | None] = {agent.session: None for agent in agents}
+        for answer in answers:
+            if isinstance(answer, dict):
+                screens |= answer
+        errors = [answer for answer in answers if isinstance(answer, BaseException)]
+        if errors and len(errors) == len(answers):
+            raise errors[0]
+        return screens
+
+    async def _ask_each(
         self,
         asked: Sequence[_Asked],
         host_of: Callable[[_Asked], str],
         ask: Callable[[Host, Sequence[_Asked]], Awaitable[list[_Answer]]],
-        *removed: _Answer,
+        nothing: _Answer,
+        *,
+        follow: bool,
     ) -> list[_Answer]:
         """Ask each host for its part, and return the answers in the order of the questions.
 
-        `removed` is the answer for a host that was removed. Without it, raise HostUnreachable.
+        If a host was removed, return `nothing` for its part with `follow`; otherwise raise HostUnreachable.
         """
         positions: dict[str, list[int]] = {}
         for position, one in enumerate(asked):
-            host = host_of(one)
-            if host in self.places or not removed:
-                positions.setdefault(host, []).append(position)
-        parts = await asyncio.gather(
-            *(ask(self.of(host), [asked[position] for position in own]) for host, own in positions.items())
-        )
-        found = {
-            position: answer
-            for own, answers in zip(positions.values(), parts, strict=True)
-            for position, answer in zip(own, answers, strict=True)
-        }
-        return [found[position] if position in found else removed[0] for position in range(len(asked))]
-
-    async def fetch_file(self, file: AgentFile, target: Path, *, limit: int) -> bool:
-        return await self.of(file.agent.host).fetch_file(file, target, limit=limit)
-
-    async def write_file(self, file: AgentFile, content: bytes, *, is_new: bool = False) -> None:
-        await self.of(file.agent.host).write_file(file, content, is_new=is_new)
-
-    async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
-        return await self.of(agent.host).run(agent, words, timeout=timeout)
-
-    async def fetch_commits(self, agent: AgentAddress, repository: Repository, *, base: str, tip: str, ref: str) -> str:
-        return await self.of(agent.host).fetch_commits(agent, repository, base=base, tip=tip, ref=ref)
-
-    async def uncommitted_paths(self, agent: AgentAddress, *, without: str) -> tuple[str, ...]:
-        return await self.of(agent.host).uncommitted_paths(agent, without=without)
-
-    async def uncommitted_patch(self, agent: AgentAddress, *, without: str, limit: int) -> bytes:
-        return await self.of(agent.host).uncommitted_patch(agent, without=without, limit=limit)
-
-    async def capture_screens(self, agents: Sequence[AgentAddress], *, history: int = 0) -> dict[str, str | None]:
-        """Return the screens of all hosts that answer."""
-        by_host: dict[str, list[AgentAddress]] = {}
-        for agent in agents:
-            by_host.setdefault(agent.host, []).append(agent)
-
-        async def capture(host: str, own: list[AgentAddress]) -> dict[str, str | None]:
-            return await self.of(host).capture_screens(own, history=history)
-
-        parts = await asyncio.gather(*(capture(*part) for part in by_host.items()), return_exceptions=True)
-        screens: dict[str, str | None] = {agent.session: None for agent in agents}
-        for part in parts:
-            if isinstance(part, dict):
-                screens |= part
-        errors = [part for part in parts if isinstance(part, BaseException)]
-        if errors and len(errors) == len(parts):
-            raise errors[0]
-        return screens
-
-    async def protect_session(self, agent: AgentAddress) -> None:
-        await self.of(agent.host).protect_session(agent)
-
-    async def forget_variables(self, agent: AgentAddress, names: Sequence[str]) -> None:
-        await self.of(agent.host).forget_variables(agent, names)
-
-    async def record_terminal(self, agent: AgentAddress, cast: Path) -> None:
-        await self.of(agent.host).record_terminal(agent, cast)
-
-    def attacher(self, host: str = LOCAL_HOST, own: Mapping[str, str] | None = None) -> Attacher:
-        return self.of(host).attacher(host, own)
-
-    async def close(self) -> None:
-        await asyncio.gather(*(place.close() for place in self.places.values()))
-
-
-def _host_of_request(request: ReadRequest) -> str:
-    return request.file.agent.host
-
-
-def _host_of_agent(agent: AgentAddress) -> str:
-    return agent.host
+            positions.setdefault(host_of(one), []).append(position)
+        parts = {name: own for name, own in positions.items() if name in self or not follow}
+        answers = await asyncio.gather(*(ask(self[name], [asked[one] for one in own]) for name, own in parts.items()))
+        found = [nothing] * len(asked)
+        for own, part in zip(parts.values(), answers, strict=True):
+            for position, answer in zip(own, part, strict=True):
+                found[position] = answer
+        return found

@@ -14,8 +14,8 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.files import read_regular
 from swarm_tui.hosts.attach import Attacher, SshAttacher
 from swarm_tui.hosts.events import HostState, made_hosts
-from swarm_tui.hosts.protocol import AgentAddress, Host
-from swarm_tui.hosts.registry import Hosts, open_hosts, place_on
+from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.hosts.registry import Hosts, open_host, open_hosts
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.hosts import LOCAL_HOST
@@ -27,26 +27,24 @@ SCREEN_BYTES: Final = 1 << 20
 
 class AgentAccess:
     def __init__(
-        self, spec: SweepSpec, folder: SweepFolder, hosts: Callable[[], Mapping[str, HostState]] = dict
+        self, spec: SweepSpec, folder: SweepFolder, created: Callable[[], Mapping[str, HostState]] = dict
     ) -> None:
         self.spec = spec
-        self._hosts = hosts
+        self._created = created
         self.folder = folder
         self.kind = agent_type_of_sweep(spec)
         self._mngr = Mngr(spec.mngr.path, mngr_environment(spec.mngr))
 
     @property
-    def place(self) -> Host:
+    def hosts(self) -> Hosts:
         """The hosts of the sweep, including hosts that were created during it."""
-        place = self._place
-        if isinstance(place, Hosts):
-            for access in made_hosts(self._hosts()):
-                if access.name not in place.places:
-                    place.add(access.name, place_on(access, self.spec))
-        return place
+        for settings in made_hosts(self._created()):
+            if settings.name not in self._opened:
+                self._opened.add(open_host(settings, self.spec))
+        return self._opened
 
     @functools.cached_property
-    def _place(self) -> Host:
+    def _opened(self) -> Hosts:
         return open_hosts(self.spec)
 
     def address_of(self, record: TestRecord) -> AgentAddress:
@@ -73,15 +71,15 @@ class AgentAccess:
     def attacher(self, record: TestRecord) -> Attacher:
         """Return the object that connects this terminal to the agent's terminal."""
         if self.is_far(record):
-            return SshAttacher(self.place, self.spec.mngr, self.address_of(record))
-        return self.place.attacher(record.host or LOCAL_HOST)
+            return SshAttacher(self.hosts.local, self.spec.mngr, self.address_of(record))
+        return Attacher(self.hosts[record.host or LOCAL_HOST], self.spec.mngr, Path(self.spec.repository))
 
     async def capture(self, records: Sequence[TestRecord]) -> dict[str, str | None]:
         """Capture the current screens of these tests' agents in one call; None for agents without a screen."""
         # A tmux session on this machine may have the same name.
         records = [record for record in records if not self.is_far(record)]
         addresses = [self.address_of(record) for record in records]
-        screens = await self.place.capture_screens(addresses)
+        screens = await self.hosts.capture_screens(addresses)
         return {record.test: screens.get(agent.session) for record, agent in zip(records, addresses, strict=True)}
 
     def kept_screen(self, record: TestRecord) -> str | None:
@@ -110,7 +108,7 @@ class AgentAccess:
 
     async def _why_unread(self, records: Sequence[TestRecord]) -> Mapping[str, str]:
         """Return why agents cannot read a text. mngr would restart these agents to deliver it."""
-        statuses = await self.place.agent_statuses()
+        statuses = await self.hosts.statuses()
         reasons = {}
         for record in records:
             if (record.host or LOCAL_HOST) in statuses.lost:

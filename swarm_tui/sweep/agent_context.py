@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Final, Literal, Protocol
 
 from swarm_tui.adapters.mngr import MngrAdapter
-from swarm_tui.hosts.protocol import AgentAddress, Host
+from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import Event
@@ -30,7 +31,7 @@ class AgentContext(Protocol):
     def mngr(self) -> MngrAdapter: ...
 
     @property
-    def place(self) -> Host: ...
+    def hosts(self) -> Hosts: ...
 
     def record(self, event: Event) -> None:
         """Write an event to the journal and take it into the state."""
@@ -64,7 +65,7 @@ def agent_id_of(spec: SweepSpec, agent: str, attempt: int) -> str:
 
 
 def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
-    """Return where the agent of one attempt lives, below mngr's folder in its place."""
+    """Return where the agent of one attempt lives, below mngr's folder on its host."""
     agent_id = agent_id_of(spec, agent, attempt)
     copies = "worktrees" if spec.transfer == "worktree" else "copies"
     return AgentAddress(

@@ -145,7 +145,7 @@ class AnswerDelivery:
 
     async def _write(self, file: AgentFile, answer: AnswerFile) -> None:
         try:
-            await self._context.place.write_file(file, answer.content, is_new=True)
+            await self._context.hosts[file.agent.host].write_file(file.full_path, answer.content, is_new=True)
         except FileExistsError:
             raise AnswerFailed("it has been answered already") from None
         except (OSError, SwarmError) as error:

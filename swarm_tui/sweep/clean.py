@@ -20,10 +20,10 @@ from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
 from swarm_tui.agents.types import HomeLeftovers, agent_type_of_sweep
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.hosts.preparation import far_folder
+from swarm_tui.hosts.copies import uncommitted_paths
+from swarm_tui.hosts.preparation import remote_folder
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentStatus, Host, HostUnreachable, ReadRequest
 from swarm_tui.hosts.registry import Hosts, open_hosts
-from swarm_tui.hosts.ssh import SshHost
 from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.record import TestRecord
@@ -56,66 +56,61 @@ class HostLeftovers:
     unreached: tuple[str, ...] = ()
 
 
-async def find_on_hosts(spec: SweepSpec, place: Host) -> HostLeftovers:
-    """Look on all hosts at once."""
-    places = ssh_places(place)
-    found = await asyncio.gather(*(_has_something(spec, one) for one in places), return_exceptions=True)
+async def find_on_hosts(spec: SweepSpec, hosts: Hosts) -> HostLeftovers:
+    """Poll all hosts at the same time."""
+    remote = hosts.remote
+    found = await asyncio.gather(*(_has_something(spec, host) for host in remote), return_exceptions=True)
     names, unreached = [], []
-    for one, answer in zip(places, found, strict=True):
+    for host, answer in zip(remote, found, strict=True):
         if isinstance(answer, HostUnreachable):
-            unreached.append(one.access.name)
+            unreached.append(host.name)
         elif isinstance(answer, BaseException):
             raise answer
         elif answer:
-            names.append(one.access.name)
+            names.append(host.name)
     return HostLeftovers(tuple(names), tuple(unreached))
 
 
-async def clean_hosts(spec: SweepSpec, place: Host, left: HostLeftovers, records: Sequence[TestRecord]) -> list[str]:
-    """Remove what is there; return what could not be removed."""
-    cleaned = [one for one in ssh_places(place) if one.access.name in left.names]
-    answers = await asyncio.gather(*(_clean(spec, one, records) for one in cleaned), return_exceptions=True)
-    problems = [f"{name} does not answer: what is there stays until it does" for name in left.unreached]
-    for one, answer in zip(cleaned, answers, strict=True):
+async def clean_hosts(spec: SweepSpec, hosts: Hosts, left: HostLeftovers, records: Sequence[TestRecord]) -> list[str]:
+    """Remove the leftovers on hosts; return what could not be removed."""
+    cleaned = [host for host in hosts.remote if host.name in left.names]
+    answers = await asyncio.gather(*(_clean(spec, host, records) for host in cleaned), return_exceptions=True)
+    problems = [f"{name} does not answer: run `clean` again when it does" for name in left.unreached]
+    for host, answer in zip(cleaned, answers, strict=True):
         if isinstance(answer, SwarmError):
-            problems.append(f"{one.access.name}: {answer}")
+            problems.append(f"{host.name}: {answer}")
         elif isinstance(answer, BaseException):
             raise answer
     return problems
 
 
-def ssh_places(place: Host) -> list[SshHost]:
-    places = place.places.values() if isinstance(place, Hosts) else [place]
-    return [one for one in places if isinstance(one, SshHost)]
+async def _has_something(spec: SweepSpec, host: Host) -> bool:
+    return (await host.run(["test", "-e", remote_folder(host, spec.sweep)])).code == 0
 
 
-async def _has_something(spec: SweepSpec, place: SshHost) -> bool:
-    return (await place.link.run(["test", "-e", far_folder(place.access, spec.sweep)])).code == 0
-
-
-async def _clean(spec: SweepSpec, place: SshHost, records: Sequence[TestRecord]) -> None:
-    addresses = list(_possible_agents(spec, place, records))
+async def _clean(spec: SweepSpec, host: Host, records: Sequence[TestRecord]) -> None:
+    addresses = list(_possible_agents(spec, host, records))
     for start in range(0, len(addresses), _AT_ONCE):
-        await _remove_orphans(place, addresses[start : start + _AT_ONCE])
+        await _remove_orphans(host, addresses[start : start + _AT_ONCE])
     temporary = checked_temporary(spec)
-    ours = [far_folder(place.access, spec.sweep), *([temporary] if temporary else [])]
-    await place.link.run(["sh", "-c", _REMOVE_FOLDERS, "remove", *ours], timeout=600)
+    ours = [remote_folder(host, spec.sweep), *([temporary] if temporary else [])]
+    await host.run(["sh", "-c", _REMOVE_FOLDERS, "remove", *ours], timeout=600)
 
 
-async def _remove_orphans(place: SshHost, addresses: Sequence[AgentAddress]) -> None:
-    """Remove what is there of agents that were destroyed already, or never came to be."""
-    left = await place.link.run(["sh", "-c", 'ls -d -- "$@" 2>/dev/null; exit 0', "ls", *_folders(addresses)])
+async def _remove_orphans(host: Host, addresses: Sequence[AgentAddress]) -> None:
+    """Remove the folders of agents that were destroyed before or were never completely created."""
+    left = await host.run(["sh", "-c", 'ls -d -- "$@" 2>/dev/null; exit 0', "ls", *_folders(addresses)])
     there = set(left.text.splitlines())
     orphans = [one for one in addresses if one.work_dir in there or one.state_dir in there]
     if orphans:
-        await remove_by_hand(place, orphans)
+        await remove_by_hand(host, orphans)
 
 
-def _possible_agents(spec: SweepSpec, place: SshHost, records: Iterable[TestRecord]) -> Iterator[AgentAddress]:
-    """Return every agent that the sweep may have made on a host: their ids and folders are derived."""
+def _possible_agents(spec: SweepSpec, host: Host, records: Iterable[TestRecord]) -> Iterator[AgentAddress]:
+    """Return every agent that the sweep may have created on a host. Ids and folders are derived."""
     for record in records:
         for attempt in range(1, record.attempt + 1):
-            yield agent_address(spec, place.access.host_dir, record.agent, attempt, place.access.name)
+            yield agent_address(spec, host.host_dir, record.agent, attempt, host.name)
 
 
 def _folders(addresses: Iterable[AgentAddress]) -> list[str]:
@@ -159,24 +154,24 @@ async def find_leftovers(opened: OpenedSweep) -> Leftovers:
         return Leftovers()
     integrator = opened.state.integrator
     await wait_for_creates([*opened.state.tests(), *([integrator] if integrator is not None else [])])
-    place = open_hosts(opened.spec)
+    hosts = open_hosts(opened.spec)
     try:
-        return await _find_leftovers(opened, place)
+        return await _find_leftovers(opened, hosts)
     finally:
-        await place.close()
+        await hosts.close()
 
 
-async def _find_leftovers(opened: OpenedSweep, place: Host) -> Leftovers:
-    hosts = await find_on_hosts(opened.spec, place)
-    agents = await _find_agents(opened.spec, place)
+async def _find_leftovers(opened: OpenedSweep, hosts: Hosts) -> Leftovers:
+    on_hosts = await find_on_hosts(opened.spec, hosts)
+    agents = await _find_agents(opened.spec, hosts)
     refs, losses = await asyncio.to_thread(_find_refs, opened)
     record_of = {record.agent: record for record in opened.state.tests()}
     root = Path(opened.spec.repository)
     repository = await asyncio.to_thread(Repository.open, root) if agents and root.is_dir() else None
     for agent in agents:
-        losses += await losses_with(place, agent, record_of.get(agent.name))
+        losses += await losses_with(hosts[agent.address.host], agent, record_of.get(agent.name))
         if repository is not None:
-            losses += await unfetched_commits(repository, place, agent.address)
+            losses += await unfetched_commits(repository, hosts[agent.address.host], agent.address)
     home, temporary = private_home(opened.spec), temporary_folder(opened.spec)
     made: list[str] = []
     if opened.spec.provider != LOCAL_HOST:
@@ -185,20 +180,19 @@ async def _find_leftovers(opened: OpenedSweep, place: Host) -> Leftovers:
         losses += [f"{record.agent} is {record.mark} on {record.host}" for record in working]
     in_home = HomeLeftovers()
     if home is None:
-        copies, environment = _local_copies(opened, place), _home_environment(opened.spec)
+        copies, environment = _local_copies(opened, hosts), _home_environment(opened.spec)
         in_home = await asyncio.to_thread(agent_type_of_sweep(opened.spec).home_leftovers, copies, environment)
-    return Leftovers(agents, tuple(refs), home, temporary, tuple(losses), hosts, tuple(made), in_home)
+    return Leftovers(agents, tuple(refs), home, temporary, tuple(losses), on_hosts, tuple(made), in_home)
 
 
-def _local_copies(opened: OpenedSweep, place: Host) -> list[str]:
+def _local_copies(opened: OpenedSweep, hosts: Hosts) -> list[str]:
     """Return the paths of all copies that the sweep may have created on this machine. They are derived."""
     spec, integrator = opened.spec, opened.state.integrator
     if spec.is_watch:
         return []
     records = [*opened.state.tests(), *([integrator] if integrator is not None else [])]
-    host_dir = spec.mngr.host_dir or place.host_dir_of(LOCAL_HOST)
     return [
-        agent_address(spec, host_dir, record.agent, attempt).work_dir
+        agent_address(spec, hosts.local.host_dir, record.agent, attempt).work_dir
         for record in records
         # A forged journal must not name the copies of other programs.
         if record.agent.startswith(f"swarm-{spec.sweep}-") and "/" not in record.agent
@@ -225,14 +219,14 @@ def original_of(opened: OpenedSweep) -> Path | None:
 
 async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[str]:
     """Remove it all; return what could not be removed."""
-    place = open_hosts(opened.spec)
+    hosts = open_hosts(opened.spec)
     try:
-        return await _remove_leftovers(opened, leftovers, place)
+        return await _remove_leftovers(opened, leftovers, hosts)
     finally:
-        await place.close()
+        await hosts.close()
 
 
-async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, place: Host) -> list[str]:
+async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, hosts: Hosts) -> list[str]:
     problems: list[str] = []
     spec = opened.spec
     for folder in folders_of_agent_pythons(opened.folder):
@@ -240,7 +234,7 @@ async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, place: Ho
     environment = mngr_environment(spec.mngr)
     if leftovers.agents:
         addresses = [agent.address for agent in leftovers.agents]
-        failed = await destroy_agents(_mngr_of(spec), place, addresses)
+        failed = await destroy_agents(_mngr_of(spec), hosts, addresses)
         problems += [f"{failure.agent}: {failure.error}" for failure in failed]
         if spec.transfer == "worktree":
             repository = await asyncio.to_thread(Repository.open, Path(spec.repository))
@@ -250,14 +244,14 @@ async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, place: Ho
             await destroy_host(_mngr_of(spec), host)
         except SwarmError as error:
             problems.append(str(error))
-    problems += await clean_hosts(spec, place, leftovers.hosts, list(opened.state.tests()))
+    problems += await clean_hosts(spec, hosts, leftovers.hosts, list(opened.state.tests()))
     if leftovers.refs:
         problems += await asyncio.to_thread(_delete_refs, Path(spec.repository), leftovers.refs)
     if leftovers.temporary is not None:
         problems += await asyncio.to_thread(remove_folder, leftovers.temporary)
     if leftovers.home.removable:
         clean_home = agent_type_of_sweep(spec).clean_home
-        problems += await asyncio.to_thread(clean_home, _local_copies(opened, place), _home_environment(spec))
+        problems += await asyncio.to_thread(clean_home, _local_copies(opened, hosts), _home_environment(spec))
     if leftovers.private_home is not None:
         await Tmux(environment).kill_server()
         problems += await asyncio.to_thread(remove_folder, leftovers.private_home)
@@ -276,11 +270,11 @@ def remove_folder(folder: Path) -> list[str]:
     return []
 
 
-async def _find_agents(spec: SweepSpec, place: Host) -> tuple[AgentStatus, ...]:
-    if not spec.access and not await place.has_mngr():
+async def _find_agents(spec: SweepSpec, hosts: Hosts) -> tuple[AgentStatus, ...]:
+    if not spec.access and not Path(hosts.local.host_dir).is_dir():
         return ()
     try:
-        found = await place.agent_statuses()
+        found = await hosts.statuses()
     except HostUnreachable as error:
         raise SwarmError(f"the agents cannot be seen: {error.message}", error.hint) from error
     return tuple(agent for agent in found.agents.values() if _is_ours(spec, agent))
@@ -293,18 +287,19 @@ def _is_ours(spec: SweepSpec, agent: AgentStatus) -> bool:
     return any(agent_id_of(spec, agent.name, attempt) == agent.address.agent_id for attempt in range(1, ATTEMPTS_KNOWN))
 
 
-async def losses_with(place: Host, agent: AgentStatus, record: TestRecord | None) -> list[str]:
+async def losses_with(host: Host, agent: AgentStatus, record: TestRecord | None) -> list[str]:
     losses = []
     if agent.state in _LIVING:
         losses.append(f"{agent.name} is still {agent.state.lower()}")
     if record is None:
         return losses
     is_harvested = record.state is State.DONE and record.harvest.end == "archive"
-    (archive,) = await place.read_files([ReadRequest(AgentFile(agent.address, ARCHIVE_PATH))])
+    (archive,) = await host.read_files([ReadRequest(AgentFile(agent.address, ARCHIVE_PATH))])
     if not is_harvested and archive is not None:
         losses.append(f"{agent.name} has handed in work that was never harvested (`swarm-tui resume` does)")
     try:
-        if not record.harvest.has_uncommitted and await place.uncommitted_paths(agent.address, without=OUTPUT_FOLDER):
+        copy = agent.address.work_dir
+        if not record.harvest.has_uncommitted and await uncommitted_paths(host, copy, without=OUTPUT_FOLDER):
             losses.append(f"{agent.name} has uncommitted work in {agent.address.work_dir}")
     except SwarmError as error:
         losses.append(f"{agent.name} has files in {agent.address.work_dir}: {error.message}")

@@ -1,4 +1,4 @@
-"""What every part of the engine works with: the sweep, its journal, its agents' place, mngr and git."""
+"""What every part of the engine works with: the sweep, its journal, its hosts, mngr and git."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_settings import HOST_VARIABLES, mngr_environment
 from swarm_tui.adapters.processes.environment import passed_variables
 from swarm_tui.hosts.preparation import HostPreparation
-from swarm_tui.hosts.protocol import AgentAddress, Host
+from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import Noted
 from swarm_tui.journal.folder import SweepFolder, make_own_folder
@@ -46,7 +47,7 @@ class SweepContext:
     writer: JournalWriter
     state: SweepState
     mngr: MngrAdapter
-    place: Host
+    hosts: Hosts
     repository: Repository
     """The user's repository: its objects and refs, never its checkout."""
     begun_at: float = field(default_factory=time.time)
@@ -79,7 +80,7 @@ class SweepContext:
         self.note_once(text, level="error")
 
     def address_of(self, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
-        return agent_address(self.spec, self.place.host_dir_of(host), agent, attempt, host)
+        return agent_address(self.spec, self.hosts[host].host_dir, agent, attempt, host)
 
     def agent_folder(self, agent: str) -> Path:
         """Return the folder of what is known of one agent; it is made when missing."""

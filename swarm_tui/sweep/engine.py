@@ -151,7 +151,7 @@ async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenCon
         try:
             why, reason = await _run(context, taken_up, is_relaunching)
         finally:
-            await context.place.close()
+            await context.hosts.close()
         if why == "finished" and not spec.keep_agents:
             await asyncio.to_thread(remove_temporary_folder, spec)
         is_measuring = why == "finished" and await announce_measuring(context)
@@ -173,7 +173,7 @@ def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, st
         writer=writer,
         state=state,
         mngr=Mngr(spec.mngr.path, agents_environment(spec, repository), Path(spec.repository)),
-        place=open_hosts(spec, made_hosts(state.hosts)),
+        hosts=open_hosts(spec, made_hosts(state.hosts)),
         repository=repository,
     )
 

@@ -15,7 +15,7 @@ from swarm_tui.adapters.mngr_messages import AgentDetails, CreateRequest, NewHos
 from swarm_tui.errors import AdapterError, SwarmError
 from swarm_tui.hosts.events import HostEnded, HostMade, HostMaking, made_hosts
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile
-from swarm_tui.hosts.registry import Hosts, place_on
+from swarm_tui.hosts.registry import open_host
 from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import SweepSpec
@@ -215,8 +215,7 @@ class HostCreation:
         await asyncio.gather(*(self._give_back(name, "the sweep is over") for name in self.names()))
 
     def _take_in(self, access: HostSettings) -> None:
-        if isinstance(self._context.place, Hosts):
-            self._context.place.add(access.name, place_on(access, self._context.spec))
+        self._context.hosts.add(open_host(access, self._context.spec))
         self._pool.add(access.name)
 
     def _begin(self, group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:
@@ -247,15 +246,15 @@ class HostCreation:
         host = self._context.state.hosts[name]
         address = keeper_address(self._context.spec, name, self._host_dir)
         try:
-            await self._context.place.write_file(AgentFile(address, LEASE), str(int(time.time())).encode())
+            lease = AgentFile(address, LEASE).full_path
+            await self._context.hosts[name].write_file(lease, str(int(time.time())).encode())
         except (SwarmError, OSError) as error:
             if host.lost_since is None:
                 self._context.note(f"the lease of {name} could not be renewed: {error}", level="warning")
 
     async def _give_back(self, name: str, reason: str, *, is_failed: bool = False) -> None:
         self._pool.remove(name)
-        if isinstance(self._context.place, Hosts):
-            await self._context.place.remove(name)
+        await self._context.hosts.remove(name)
         try:
             await destroy_host(self._context.mngr, name)
         except SwarmError as error:

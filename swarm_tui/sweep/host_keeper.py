@@ -48,12 +48,12 @@ def abandon_hosts(runner: SweepRunner, hosts: Sequence[str]) -> None:
 
 
 async def resume_on_host(runner: SweepRunner, host: str) -> None:
-    """Adopt the agents of queued tests that went on while their host was away; stop those that others replaced."""
+    """Adopt agents of queued tests that kept running while their host was lost; stop those that were replaced."""
     context = runner.context
     try:
-        found = (await context.place.agent_statuses()).agents
+        found = (await context.hosts.statuses()).agents
         stale = runner.hosts.stale_agents(host, found)
-        archives = await context.place.read_files([ReadRequest(AgentFile(one.address, ARCHIVE_PATH)) for one in stale])
+        archives = await context.hosts.read_files([ReadRequest(AgentFile(one.address, ARCHIVE_PATH)) for one in stale])
     except HostUnreachable:
         # It is lost again.
         return
@@ -94,7 +94,7 @@ class HostChanges:
 
 
 class HostKeeper:
-    """Compares what the place reports of its hosts with the journal."""
+    """Compares the reports of the hosts with the journal."""
 
     def __init__(self, context: SweepContext, live_agents: LiveAgents) -> None:
         self.lost: frozenset[str] = frozenset()
@@ -112,7 +112,7 @@ class HostKeeper:
 
     def look(self, now: float) -> HostChanges:
         """Record what has changed."""
-        reports = self._context.place.reports()
+        reports = self._context.hosts.reports()
         self.lost = frozenset(report.host for report in reports if not report.is_there)
         self.unreachable = frozenset(report.host for report in reports if not report.is_there and report.reason)
         back = [report.host for report in reports if self._look_at(report, now)]

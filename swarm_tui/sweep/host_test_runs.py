@@ -77,14 +77,14 @@ class SessionsOnHost:
         }
         called = ["python3", "-c", _PROGRAM]
         content, timeout = json.dumps(wanted).encode(), self.timeout + _EXTRA_SECONDS
-        finished = await host.place.link.run(called, cwd=host.folder, stdin=content, timeout=timeout)
+        finished = await host.host.run(called, cwd=host.folder, stdin=content, timeout=timeout)
         try:
             answer = json.loads(finished.stdout)
             if "problem" in answer:
-                raise AdapterError(f"on {host.access.name}: {plain(str(answer['problem']), 200)}", "")
+                raise AdapterError(f"on {host.settings.name}: {plain(str(answer['problem']), 200)}", "")
             received, output = base64.b64decode(answer["received"]), str(answer["output"]).encode()
             report = read_report(received, str(answer["secret"]).encode())
             return PytestSession(report, Finished(("pytest",), int(answer["code"]), output, b"", 0.0, False))
         except (ValueError, KeyError, TypeError) as error:
             last = (finished.error_text.strip().splitlines() or ["it printed nothing"])[-1]
-            raise AdapterError(f"{host.access.name} cannot run the test: {plain(last, 200)}", "") from error
+            raise AdapterError(f"{host.settings.name} cannot run the test: {plain(last, 200)}", "") from error

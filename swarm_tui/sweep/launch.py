@@ -25,9 +25,9 @@ from swarm_tui.agents.types import AgentStart, agent_type_of_sweep
 from swarm_tui.errors import AdapterError, AgentExists, UsageError
 from swarm_tui.files import replacing
 from swarm_tui.hosts.preparation import TASK_FILE, AgentPaths, local_paths, paths_on
-from swarm_tui.hosts.protocol import AgentAddress, AgentFile, Host, ReadRequest
+from swarm_tui.hosts.protocol import AgentAddress, AgentFile, ReadRequest
 from swarm_tui.hosts.registry import Hosts
-from swarm_tui.hosts.ssh import RECORDING, SshHost
+from swarm_tui.hosts.ssh import RECORDING
 from swarm_tui.journal.events import Harvesting, Launched, Launching
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
@@ -50,7 +50,7 @@ async def bring_recording(context: SweepContext, agent: AgentAddress, attempt: i
     cast = context.folder.recordings(agent.name) / f"agent-{attempt}.cast"
     if context.spec.is_recorded and agent.host != LOCAL_HOST:
         cast.parent.mkdir(parents=True, exist_ok=True)
-        await context.place.fetch_file(AgentFile(agent, RECORDING), cast, limit=SIZE_LIMIT)
+        await context.hosts[agent.host].fetch_file(AgentFile(agent, RECORDING).full_path, cast, limit=SIZE_LIMIT)
 
 
 async def record_agent(context: SweepContext, agent: AgentAddress, attempt: int) -> None:
@@ -60,7 +60,7 @@ async def record_agent(context: SweepContext, agent: AgentAddress, attempt: int)
         # An engine that was resumed took the agent up again: the recorder lives with the pane, not with the engine.
         return
     try:
-        await context.place.record_terminal(agent, cast)
+        await context.hosts[agent.host].record_terminal(agent, cast)
     except AdapterError as error:
         context.note(f"{agent.name} is not recorded: {error}", level="warning")
 
@@ -113,7 +113,7 @@ async def pull_for(context: SweepContext, task: AgentTask, agent: AgentAddress) 
     await bring_recording(context, agent, context.state.record_of(task.key).attempt)
     branch = context.state.record_of(task.key).branch
     return await pull_work(
-        context.place,
+        context.hosts[agent.host],
         agent,
         task.folder(context),
         repository=context.repository,
@@ -151,7 +151,7 @@ async def launch(context: SweepContext, task: AgentTask, attempt: int, host: str
         raise
     except AgentExists:
         # The create of an engine that died may have gone on without it.
-        if await recorded_name(context.place, address) is not None:
+        if await recorded_name(context.hosts, address) is not None:
             is_adopted = True
         elif await _earlier_agents(context, record.agent, attempt, host):
             raise AdapterError(f"the agent of an earlier attempt is still there: {record.agent}") from None
@@ -183,19 +183,20 @@ async def launch(context: SweepContext, task: AgentTask, attempt: int, host: str
 
 
 async def surroundings_of(context: SweepContext, address: AgentAddress, own: Path) -> AgentPaths:
-    """Return what an agent finds on its host, which is prepared for it; HostUnusable when it cannot work there."""
-    place = context.place.of(address.host) if isinstance(context.place, Hosts) else context.place
-    if isinstance(place, SshHost):
-        return paths_on(await context.preparation.prepared(place), address.name)
+    """Return what an agent finds on its host, which is prepared for it; HostSetupFailed when it cannot work there."""
+    host = context.hosts[address.host]
+    if host.settings is not None:
+        return paths_on(await context.preparation.prepared(host), address.name)
     return local_paths(context.folder, own)
 
 
 async def protect(context: SweepContext, agent: AgentAddress) -> None:
     """Disable mngr's destructive keys in the agent's session, and keep its login from the sessions of others."""
     try:
-        await context.place.protect_session(agent)
+        tmux = context.hosts[agent.host].tmux
+        await tmux.protect_session(agent.session)
         given = (*context.spec.agent_environment, *context.spec.integrator_environment)
-        await context.place.forget_variables(agent, given)
+        await tmux.forget_variables(given)
     except AdapterError as error:
         context.note(f"{agent.name} could not be kept from mngr's ctrl+q and ctrl+t: {error}", level="warning")
 
@@ -203,7 +204,7 @@ async def protect(context: SweepContext, agent: AgentAddress) -> None:
 async def _dialog_at_start(context: SweepContext, address: AgentAddress) -> str:
     """Return what a dialog says that stands in the terminal of an agent which did not begin; "" without one."""
     try:
-        screens = await context.place.capture_screens([address])
+        screens = await context.hosts.capture_screens([address])
     except AdapterError:
         return ""
     return find_dialog(screens.get(address.session) or "", agent_type_of_sweep(context.spec).dialog_signs)
@@ -221,7 +222,7 @@ async def remove_earlier_agents(context: SweepContext, agent: str, attempts: int
     An older journal does not tell of all of them.
     """
     number = 0
-    while number < attempts or await recorded_name(context.place, context.address_of(agent, number + 1)) == agent:
+    while number < attempts or await recorded_name(context.hosts, context.address_of(agent, number + 1)) == agent:
         number += 1
         await destroy_agent(context, context.address_of(agent, number))
     return number
@@ -230,12 +231,12 @@ async def remove_earlier_agents(context: SweepContext, agent: str, attempts: int
 async def _earlier_agents(context: SweepContext, agent: str, attempt: int, host: str) -> list[AgentAddress]:
     """Return the agents of attempts before this one that are still on a host."""
     addresses = [context.address_of(agent, number, host) for number in range(1, attempt)]
-    return [address for address in addresses if await recorded_name(context.place, address) == agent]
+    return [address for address in addresses if await recorded_name(context.hosts, address) == agent]
 
 
-async def recorded_name(place: Host, address: AgentAddress) -> str | None:
+async def recorded_name(hosts: Hosts, address: AgentAddress) -> str | None:
     """Return the name in mngr's record of an agent; None when there is no such agent."""
-    (piece,) = await place.read_files([ReadRequest(AgentFile(address, "data.json"), limit=RECORD_LIMIT)])
+    (piece,) = await hosts.read_files([ReadRequest(AgentFile(address, "data.json"), limit=RECORD_LIMIT)])
     try:
         name = json.loads(piece.content).get("name") if piece is not None else None
     except (ValueError, AttributeError, RecursionError):
@@ -245,10 +246,10 @@ async def recorded_name(place: Host, address: AgentAddress) -> str | None:
 
 async def destroy_agent(context: SweepContext, address: AgentAddress) -> None:
     """Destroy an agent of ours with its copy, and the branch that it has in the user's repository."""
-    if await recorded_name(context.place, address) != address.name:
+    if await recorded_name(context.hosts, address) != address.name:
         return
     is_branch_ours = context.spec.transfer == "worktree"
-    failed = await destroy_agents(context.mngr, context.place, [address], is_branch_deleted=is_branch_ours)
+    failed = await destroy_agents(context.mngr, context.hosts, [address], is_branch_deleted=is_branch_ours)
     if failed:
         raise AdapterError(f"mngr could not destroy {address.name}: {failed[0].error}")
 
@@ -335,7 +336,7 @@ def environment_for(
     """
     own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
     # The entries of this machine mean nothing on another.
-    inherited = os.environ.get("PYTHONPATH", "") if around.host is None else ""
+    inherited = os.environ.get("PYTHONPATH", "") if around.prepared is None else ""
     given = [entry for entry in inherited.split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
     environment = agent_type_of_sweep(spec).variables(agent_words(spec), is_root=around.is_root) | {

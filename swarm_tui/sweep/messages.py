@@ -78,7 +78,7 @@ class AgentMessages:
     async def _why_unread(self, agents: Sequence[AgentAddress]) -> dict[str, str]:
         """Return the agents that would not read a text, and why: a shell they left would run it as a command."""
         try:
-            statuses = await self._context.place.latest_statuses()
+            statuses = await self._context.hosts.statuses(follow=True)
         except HostUnreachable as error:
             return {agent.name: f"whether it lives cannot be seen: {error.message}" for agent in agents}
         reasons = {}

@@ -413,7 +413,7 @@ def check_request(spec: SweepSpec, test: SweptTest) -> None:
 
     agent_folder = SweepFolder(runs_folder(Path(spec.repository)) / spec.sweep).agent(test.agent).absolute()
     around = AgentPaths(local_package_dir(agent_folder.parent), str(agent_folder), is_root=False)
-    address = agent_address(spec, open_hosts(spec).host_dir_of(LOCAL_HOST), test.agent, 1)
+    address = agent_address(spec, open_hosts(spec).local.host_dir, test.agent, 1)
     environment = environment_for(spec, address, around, has_task=True)
     CreateRequest(
         name=test.agent,

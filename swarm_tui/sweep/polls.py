@@ -9,7 +9,8 @@ from typing import Final
 from swarm_tui.adapters.git.copy_view import VIEW_SCRIPT
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.errors import SwarmError
-from swarm_tui.hosts.protocol import AgentAddress, Host
+from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.work_events import Edited, FileEdit, parse_edits
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.sweep.context import SweepContext
@@ -21,8 +22,8 @@ PATIENCE: Final = 0.2
 class DoubtfulScreens:
     """The screens that were read last."""
 
-    def __init__(self, place: Host) -> None:
-        self._place = place
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts = hosts
         self._reading: asyncio.Task[dict[str, str | None]] | None = None
 
     async def read(self, agents: Sequence[AgentAddress]) -> Mapping[str, str | None]:
@@ -30,7 +31,7 @@ class DoubtfulScreens:
         if self._reading is None:
             if not agents:
                 return {}
-            self._reading = asyncio.ensure_future(self._place.capture_screens(agents))
+            self._reading = asyncio.ensure_future(self._hosts.capture_screens(agents))
         done, _ = await asyncio.wait({self._reading}, timeout=PATIENCE)
         if not done:
             return {}
@@ -50,10 +51,10 @@ SCRIPT: Final = (
 base=$1; output=$2; shift 2
 for copy in "$@"; do
   if look_into "$copy"; then
-    git -c core.fsmonitor=false -c core.quotePath=false diff -U0 --no-color --no-ext-diff --no-textconv --no-renames \
+    git diff -U0 --no-color --no-ext-diff --no-textconv --no-renames \
       --src-prefix=a/ --dst-prefix=b/ --ignore-submodules=all "$base" -- . ":(exclude)$output" 2>/dev/null |
       LC_ALL=C grep -a -E '^(diff --git |--- a/|\+\+\+ b/|@@ )' | LC_ALL=C cut -c 1-400 | head -n 2000
-    git -c core.fsmonitor=false -c core.quotePath=false ls-files --others --exclude-standard -- . \
+    git ls-files --others --exclude-standard -- . \
       ":(exclude)$output" 2>/dev/null | head -n 50 | sed 's/^/?? /'
   fi
   printf '\0'
@@ -98,7 +99,7 @@ class EditWatch:
         copies = [agent.work_dir for agent in agents]
         words = ["sh", "-c", SCRIPT, "edits", self._context.spec.base, OUTPUT_FOLDER, *copies]
         try:
-            finished = await self._context.place.run(agents[0], words, timeout=TIMEOUT)
+            finished = await self._context.hosts[agents[0].host].run(words, timeout=TIMEOUT)
         except (SwarmError, OSError):
             return []
         parts = finished.stdout.decode("utf-8", "replace").split("\0")

@@ -27,10 +27,9 @@ from swarm_tui.errors import (
     resource_shortage,
 )
 from swarm_tui.files import new_file, open_regular, read_regular
-from swarm_tui.hosts.copies import patch_without_git
+from swarm_tui.hosts.copies import fetch_commits, patch_without_git, uncommitted_patch
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, Host, HostUnreachable, ReadRequest
 from swarm_tui.journal.folder import write_beside
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.pulled import CommitsElsewhere
 from swarm_tui.model.report import OUTCOME_SIZE_LIMIT, AgentReport
 from swarm_tui.model.text import plain
@@ -230,7 +229,7 @@ class FetchedCommits:
 
 async def fetch_agent_commits(
     repository: Repository,
-    place: Host,
+    host: Host,
     agent: AgentAddress,
     *,
     base: str,
@@ -244,7 +243,7 @@ async def fetch_agent_commits(
     If its branch has no commit, and exactly one other branch continues the base, that one is used. `problem` says
     what is wrong with the bundle. ResourceShortage is not the agent's fault: repeat the fetch later.
     """
-    copy, problem = await read_copy(place, agent), ""
+    copy, problem = await read_copy(host, agent), ""
     own, fetched = copy.branches.get(branch_ref(branch), ""), FetchedCommits()
     if bundle is not None:
         try:
@@ -256,7 +255,7 @@ async def fetch_agent_commits(
             problem = str(error)
     if not fetched.tip and own:
         try:
-            tip = await place.fetch_commits(agent, repository, base=base, tip=own, ref=ref)
+            tip = await fetch_commits(host, agent.work_dir, repository, base=base, tip=own, ref=ref)
             fetched = await asyncio.to_thread(summarize_commits, repository, base, tip) if tip else fetched
         except (ResourceShortage, HostUnreachable):
             raise
@@ -266,26 +265,26 @@ async def fetch_agent_commits(
         lost = f"{copy.problem}; its files are in {agent.work_dir}"
         return replace(fetched, problem=problem or ("" if fetched.tip else lost), copy_problem=lost)
     tips = await asyncio.to_thread(_tips_elsewhere, repository, copy, branch_ref(branch), fetched.tip, (ref, held))
-    found = await _fetch_tips(repository, place, agent, tips, held, [base, *([fetched.tip] if fetched.tip else [])])
+    found = await _fetch_tips(repository, host, agent, tips, held, [base, *([fetched.tip] if fetched.tip else [])])
     fetched = replace(fetched, problem=problem, elsewhere=found)
     return fetched if fetched.tip else await asyncio.to_thread(_use_only_branch, repository, fetched, base, ref)
 
 
-async def unfetched_commits(repository: Repository, place: Host, agent: AgentAddress) -> list[str]:
+async def unfetched_commits(repository: Repository, host: Host, agent: AgentAddress) -> list[str]:
     """Return in sentences the commits that exist only in the copy of an agent, or were lost with its `.git`."""
-    copy = await read_copy(place, agent)
+    copy = await read_copy(host, agent)
     if copy.problem:
         return [f"{agent.name}: {copy.problem}, and its files are in {agent.work_dir}"]
     tips = await asyncio.to_thread(_missing_tips, repository, copy.elsewhere())
     return [f"{agent.name} has commits on {where} that were never fetched, up to {tip[:12]}" for where, tip in tips]
 
 
-async def read_copy(place: Host, agent: AgentAddress) -> CopyTips:
-    """Return what the copy of an agent holds; PlaceUnreachable when its host does not answer."""
+async def read_copy(host: Host, agent: AgentAddress) -> CopyTips:
+    """Return what the copy of an agent holds; HostUnreachable when its host does not answer."""
     if not agent.work_dir:
         return CopyTips()
     try:
-        finished = await place.run(agent, ["sh", "-c", _READ_COPY])
+        finished = await host.run(["sh", "-c", _READ_COPY], cwd=agent.work_dir)
     except HostUnreachable:
         raise
     except ProgramTimeout:
@@ -347,7 +346,7 @@ def _tips_elsewhere(
 
 async def _fetch_tips(
     repository: Repository,
-    place: Host,
+    host: Host,
     agent: AgentAddress,
     tips: Sequence[tuple[str, str]],
     held: str,
@@ -358,7 +357,7 @@ async def _fetch_tips(
     for where, tip in tips[:_TIPS_LIMIT]:
         ref = f"{held}/{tip[:12]}"
         try:
-            await place.fetch_commits(agent, repository, base=known[0], tip=tip, ref=ref)
+            await fetch_commits(host, agent.work_dir, repository, base=known[0], tip=tip, ref=ref)
         except (ResourceShortage, HostUnreachable):
             raise
         except SwarmError as error:
@@ -446,7 +445,7 @@ class Pulled:
 
 
 async def pull_work(
-    place: Host,
+    host: Host,
     agent: AgentAddress,
     folder: Path,
     *,
@@ -459,19 +458,17 @@ async def pull_work(
 ) -> Pulled:
     """Pull output, commits, transcript, screen and uncommitted work of one agent into a folder of the sweep.
 
-    Neither ResourceShortage nor PlaceUnreachable is the agent's fault: its work can be pulled again.
+    Neither ResourceShortage nor HostUnreachable is the agent's fault: its work can be pulled again.
     """
     notes: list[str] = []
     try:
-        _, problem = await asyncio.gather(
-            _keep_screen(place, agent, folder), _pull_archive(place, agent, folder, notes)
-        )
-        await pull_transcript(place, agent, folder, sources)
-        await _pull_used_code(place, agent, folder)
+        _, problem = await asyncio.gather(_keep_screen(host, agent, folder), _pull_archive(host, agent, folder, notes))
+        await pull_transcript(host, agent, folder, sources)
+        await _pull_used_code(host, agent, folder)
         bundle = folder / BUNDLE_FILE
         fetched = await fetch_agent_commits(
             repository,
-            place,
+            host,
             agent,
             base=base,
             branch=branch,
@@ -480,7 +477,7 @@ async def pull_work(
             bundle=bundle if problem == "" and bundle.is_file() else None,
         )
         notes += fetched.remarks
-        has_uncommitted = await _pull_uncommitted(place, agent, folder, notes, fetched, repository, base)
+        has_uncommitted = await _pull_uncommitted(host, agent, folder, notes, fetched, repository, base)
     except OSError as error:
         problem = f"cannot write {error.filename or folder}: {error.strerror or error}"
         raise resource_shortage(error) or SwarmError(problem) from error
@@ -489,9 +486,9 @@ async def pull_work(
 
 def was_pulled(folder: Path, agent_id: str) -> bool:
     """Return whether a folder holds what this very agent has handed in."""
-    for place in (folder / UNPACKED_FOLDER, folder):
+    for source_folder in (folder / UNPACKED_FOLDER, folder):
         try:
-            source = read_regular(place / _SOURCE_FILE).decode(errors="replace").partition("\n")[0]
+            source = read_regular(source_folder / _SOURCE_FILE).decode(errors="replace").partition("\n")[0]
         except OSError as error:
             raise_shortage(error)
         else:
@@ -509,12 +506,12 @@ def read_output(folder: Path, name: str, limit: int = OUTCOME_SIZE_LIMIT) -> byt
         return None
 
 
-async def _pull_used_code(place: Host, agent: AgentAddress, folder: Path) -> None:
+async def _pull_used_code(host: Host, agent: AgentAddress, folder: Path) -> None:
     """Keep what the test used in its first run, for sweeps that come later."""
-    await place.fetch_file(AgentFile(agent, USED_PATH), folder / USED_FILE, limit=USED_LIMIT)
+    await host.fetch_file(AgentFile(agent, USED_PATH).full_path, folder / USED_FILE, limit=USED_LIMIT)
 
 
-async def _pull_archive(place: Host, agent: AgentAddress, folder: Path, notes: list[str]) -> str | None:
+async def _pull_archive(host: Host, agent: AgentAddress, folder: Path, notes: list[str]) -> str | None:
     """Copy and unpack the archive; return what is wrong with it ("" when nothing is), or None when there is none.
 
     What was unpacked before is replaced only by a whole new output. It counts when the same agent handed it in and is
@@ -522,7 +519,7 @@ async def _pull_archive(place: Host, agent: AgentAddress, folder: Path, notes: l
     """
     archive = AgentFile(agent, ARCHIVE_PATH)
     await asyncio.to_thread(_take_over, folder)
-    (found,) = await place.read_files([ReadRequest(archive)])
+    (found,) = await host.read_files([ReadRequest(archive)])
     if found is None:
         return "" if was_pulled(folder, agent.agent_id) else None
     if found.size > PACKED_LIMIT:
@@ -531,7 +528,7 @@ async def _pull_archive(place: Host, agent: AgentAddress, folder: Path, notes: l
     _remove(unpacked)
     unpacked.mkdir()
     try:
-        if not await place.fetch_file(archive, packed, limit=PACKED_LIMIT):
+        if not await host.fetch_file(archive.full_path, packed, limit=PACKED_LIMIT):
             return None
         content = await asyncio.to_thread(unpack_archive, packed, unpacked)
     except BadArchive as error:
@@ -570,7 +567,7 @@ def _take_over(folder: Path) -> None:
 
 
 async def _pull_uncommitted(
-    place: Host,
+    host: Host,
     agent: AgentAddress,
     folder: Path,
     notes: list[str],
@@ -583,10 +580,11 @@ async def _pull_uncommitted(
     Of a copy on this machine whose `.git` was deleted, that is all that it holds beyond the base.
     """
     try:
-        patch = await place.uncommitted_patch(agent, without=OUTPUT_FOLDER, limit=PATCH_LIMIT)
-        if not patch and fetched.copy_problem and agent.host == LOCAL_HOST:
-            where = (repository, Path(agent.work_dir), base)
-            patch = await asyncio.to_thread(patch_without_git, *where, OUTPUT_FOLDER, PATCH_LIMIT)
+        patch = await uncommitted_patch(host, agent.work_dir, without=OUTPUT_FOLDER, limit=PATCH_LIMIT)
+        if not patch and fetched.copy_problem and host.settings is None:
+            patch = await patch_without_git(
+                host, agent.work_dir, repository, base=base, without=OUTPUT_FOLDER, limit=PATCH_LIMIT
+            )
         if patch:
             write_beside(folder / "uncommitted.patch", patch)
     except HostUnreachable:
@@ -600,20 +598,20 @@ async def _pull_uncommitted(
     return bool(patch)
 
 
-async def pull_transcript(place: Host, agent: AgentAddress, folder: Path, sources: TranscriptSources) -> None:
+async def pull_transcript(host: Host, agent: AgentAddress, folder: Path, sources: TranscriptSources) -> None:
     """Copy an agent's transcript into a folder of the sweep, where it has one, with those of its subagents."""
-    (files,) = await place.find_files([agent], sources.patterns)
+    (files,) = await host.find_files([agent], sources.patterns)
     path = choose_transcript((file.path for file in files), sources, agent.agent_id)
     if path is None:
         return
-    await place.fetch_file(AgentFile(agent, path), folder / HARVESTED_NAME, limit=TRANSCRIPT_LIMIT)
+    await host.fetch_file(AgentFile(agent, path).full_path, folder / HARVESTED_NAME, limit=TRANSCRIPT_LIMIT)
     logs = subagent_logs((file.path for file in files), sources, path)[:SUBAGENTS_LIMIT]
     if not logs or sum(file.size for file in files) > MERGED_LIMIT:
         return
     drafts = [folder / f".subagent-{number}.jsonl" for number in range(len(logs))]
     try:
         for log, draft in zip(logs, drafts, strict=True):
-            await place.fetch_file(AgentFile(agent, log), draft, limit=MERGED_LIMIT)
+            await host.fetch_file(AgentFile(agent, log).full_path, draft, limit=MERGED_LIMIT)
         await asyncio.to_thread(_merge_logs, folder / HARVESTED_NAME, [draft for draft in drafts if draft.exists()])
     finally:
         for draft in drafts:
@@ -632,10 +630,10 @@ def _merge_logs(transcript: Path, others: Sequence[Path]) -> None:
     write_beside(transcript, b"".join(line for _, line in heapq.merge(*logs, key=itemgetter(0))))
 
 
-async def _keep_screen(place: Host, agent: AgentAddress, folder: Path) -> None:
+async def _keep_screen(host: Host, agent: AgentAddress, folder: Path) -> None:
     """Keep the last screen: when the agent is stopped, it is gone."""
     try:
-        screens = await place.capture_screens([agent], history=SCREEN_HISTORY)
+        screens = await host.tmux.capture([agent.session], history=SCREEN_HISTORY)
     except AdapterError:
         return
     screen = screens.get(agent.session)

@@ -19,7 +19,6 @@ from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.event import INTEGRATOR_KEY, Event
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import SweepSpec
@@ -45,11 +44,11 @@ async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
     expected = (runs_folder(Path(spec.repository)) / spec.sweep).resolve()
     if folder.root.resolve() != expected:
         raise UsageError(f"{folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
-    place = open_hosts(spec)
+    local = open_hosts(spec).local
     # A sweep without agents may be the first of all, and mngr makes its folder with its first agent.
-    if not spec.access and not await place.has_mngr() and _has_agents(folder):
+    if not spec.access and not Path(local.host_dir).is_dir() and _has_agents(folder):
         raise UsageError(
-            f"mngr's folder {place.host_dir_of(LOCAL_HOST)} is not on this machine",
+            f"mngr's folder {local.host_dir} is not on this machine",
             "the agents of this sweep live where it was started",
         )
 
@@ -72,7 +71,7 @@ class Resumer:
         await wait_for_creates(self._records())
         await asyncio.to_thread(self.context.copy_source.remove_left_over)
         try:
-            found = await self.context.place.agent_statuses()
+            found = await self.context.hosts.statuses()
         except HostUnreachable as error:
             raise SwarmError(f"what the agents do cannot be seen: {error.message}", error.hint) from error
         for record in self._records():
@@ -185,7 +184,7 @@ class Resumer:
         if agents:
             is_branch_ours = self.context.spec.transfer == "worktree"
             for failure in await destroy_agents(
-                self.context.mngr, self.context.place, agents, is_branch_deleted=is_branch_ours
+                self.context.mngr, self.context.hosts, agents, is_branch_deleted=is_branch_ours
             ):
                 self.context.note(f"{failure.agent} could not be removed: {failure.error}", level="warning")
         for record, _, reason in self._queued_again:
@@ -214,7 +213,7 @@ class Resumer:
 
     async def _has_archive(self, agent: AgentAddress) -> bool:
         """Return whether an agent has handed in its work, also when an engine pulled it and then died."""
-        (archive,) = await self.context.place.read_files([ReadRequest(AgentFile(agent, ARCHIVE_PATH))])
+        (archive,) = await self.context.hosts.read_files([ReadRequest(AgentFile(agent, ARCHIVE_PATH))])
         return archive is not None or any(
             was_pulled(folder, agent.agent_id)
             for folder in (self.context.folder.agent(agent.name), self.context.folder.integrator)

@@ -72,8 +72,8 @@ class Wakeup:
         self._look_due = 0.0
 
     def begin(self) -> None:
-        """Have the place and the system tell what happens."""
-        self._context.place.on_news(self._note)
+        """Ask hosts and system for notifications."""
+        self._context.hosts.on_change(self._note)
         self._requests = self._notices.follow(self._context.folder.requests, self.wake)
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class Wakeup:
     @property
     def _is_complete(self) -> bool:
         is_request_told = self._requests is not None and self._requests.is_noticed
-        return is_request_told and self._context.place.tells_all_news()
+        return is_request_told and self._context.hosts.reports_changes()
 
     def next_round(self) -> float:
         """Return when the next round is due, by the monotonic clock."""
@@ -175,7 +175,7 @@ class SweepRunner:
         self.hosts = HostKeeper(context, self.live_agents)
         self._returning: set[str] = set()
         """Hosts that are back, and whose agents are being looked for."""
-        self._screens = DoubtfulScreens(context.place)
+        self._screens = DoubtfulScreens(context.hosts)
         self._is_integrator_queued = False
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
@@ -347,7 +347,7 @@ class SweepRunner:
 
     async def _record_new_events(self, watches: Sequence[AgentFollower], now: float) -> None:
         try:
-            events = await read_new_events(self.context.place, watches, now)
+            events = await read_new_events(self.context.hosts, watches, now)
         except ResourceShortage as error:
             self._wait_out_shortage(error, "agents' files are")
             return
@@ -359,7 +359,7 @@ class SweepRunner:
         if not self.live_agents.watches:
             return
         try:
-            statuses = await self.context.place.latest_statuses()
+            statuses = await self.context.hosts.statuses(follow=True)
         except HostUnreachable as error:
             if not self._is_stale:
                 self._is_stale = True

@@ -95,8 +95,8 @@ class Stopper:
                 folder, sources = watch.task.folder(self._context), watch.task.kind.transcript_sources
                 # If this fails, the transcript from the harvest stays.
                 with contextlib.suppress(SwarmError, OSError):
-                    await pull_transcript(self._context.place, watch.address, folder, sources)
-        events = await read_new_events(self._context.place, watches, time.monotonic())
+                    await pull_transcript(self._context.hosts[watch.address.host], watch.address, folder, sources)
+        events = await read_new_events(self._context.hosts, watches, time.monotonic())
         events += [event for watch in watches for event in watch.held_back_events()]
         ids = {watch.task.key: watch.address.agent_id for watch in watches}
         for event in events:

@@ -15,8 +15,6 @@ from swarm_tui.adapters.pytest import TestRun, pytest_argument, run_in_sessions
 from swarm_tui.agents.judging import GONE, OwnRuns, judge_claim
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.hosts.protocol import HostUnreachable
-from swarm_tui.hosts.registry import Hosts
-from swarm_tui.hosts.ssh import SshHost
 from swarm_tui.integrator.branches import classify_commit
 from swarm_tui.journal.events import ClaimChecked
 from swarm_tui.journal.record import TestRecord
@@ -247,20 +245,17 @@ class RunsOnHost:
 
     def __init__(self, context: SweepContext, host: str) -> None:
         """Raise SwarmError if the host cannot have the commits of this repository."""
-        assert isinstance(context.place, Hosts), "other hosts than this machine are in a registry"
-        place = context.place.of(host)
-        assert isinstance(place, SshHost), "all other hosts are reached by ssh"
         if context.repository.is_shallow:
             raise UsageError("the repository is a shallow clone, and its objects are not on the host")
         self._context = context
-        self._place = place
+        self._host = context.hosts[host]
         self._free: asyncio.LifoQueue[int] = asyncio.LifoQueue()
         for number in range(COPIES):
             self._free.put_nowait(number)
 
     async def run(self, commit: str, test: str, timeout: float, *, is_repeated: bool = False) -> TestRun:
         spec, preparation = self._context.spec, self._context.preparation
-        host = await preparation.prepared(self._place)
+        host = await preparation.prepared(self._host)
         if commit != spec.base:
             await preparation.push_commit(host, commit)
         number = await self._free.get()

@@ -18,7 +18,8 @@ from swarm_tui.agents.observer import AgentObserver, Observation
 from swarm_tui.agents.summary import CallRepeats, TranscriptSummary
 from swarm_tui.agents.types import AgentType
 from swarm_tui.files import appending_descriptor
-from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, Host, ReadRequest
+from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, ReadRequest
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.events import Seen
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.work_events import Said
@@ -415,16 +416,16 @@ def find_dialog(screen: str, signs: Sequence[str]) -> str:
     return plain(" · ".join(line for line in lines[begin : end + 1] if line), 200)
 
 
-async def read_new_events(place: Host, watches: Sequence[AgentFollower], now: float) -> list[Event]:
+async def read_new_events(hosts: Hosts, watches: Sequence[AgentFollower], now: float) -> list[Event]:
     """Read the files of many agents at once; return the events that follow from what is new in them."""
     searched = [watch for watch in watches if watch.is_searched(now)]
     if searched:
         patterns = tuple(dict.fromkeys(pattern for watch in searched for pattern in watch.patterns))
-        found = await place.latest_found([watch.address for watch in searched], patterns)
+        found = await hosts.find_files([watch.address for watch in searched], patterns, follow=True)
         for watch, files in zip(searched, found, strict=True):
             watch.set_found_files(files)
     requests = [watch.read_requests() for watch in watches]
-    slices = iter(await place.latest_files([request for of_watch in requests for request in of_watch]))
+    slices = iter(await hosts.read_files([one for of_watch in requests for one in of_watch], follow=True))
     events = []
     for watch, of_watch in zip(watches, requests, strict=True):
         events += watch.new_events([next(slices) for _ in of_watch], now)

@@ -18,6 +18,7 @@ from swarm_tui.agents.types import AgentType, kind_of
 from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentStatuses, HostUnreachable
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.events import EngineStarted, Noted, ProbeFailed, ProbeRecovered, RequestAnswered
 from swarm_tui.journal.folder import SweepFolder
@@ -54,9 +55,9 @@ REST: Final = 1.0
 class Alerts:
     """Change notifications of this machine, for one event loop."""
 
-    def __init__(self, place: LocalHost, requests: Path) -> None:
+    def __init__(self, host: LocalHost, requests: Path) -> None:
         """`requests` is the file with requests of the user."""
-        self._place = place
+        self._host = host
         self._has_news = asyncio.Event()
         self._notices = FileNotices()
         self._requests = self._notices.follow(requests, self._has_news.set)
@@ -64,13 +65,13 @@ class Alerts:
         self._look_due = 0.0
         self._written: dict[str, float] = {}
         """When each agent last changed a file, by agent id."""
-        place.on_changes(self.look_at_all)
-        place.on_news(self._note_writing)
+        host.on_status_change(self.look_at_all)
+        host.on_change(self._note_writing)
 
     @property
     def is_complete(self) -> bool:
         """Whether all kinds of notifications work on this machine."""
-        return self._requests.is_noticed and self._place.tells_all_changes() and self._place.tells_all_news()
+        return self._requests.is_noticed and self._host.reports_status_changes() and self._host.reports_changes()
 
     def look_at_all(self) -> None:
         """Poll all agents next."""
@@ -194,15 +195,16 @@ class Observer:
     def __init__(self, folder: SweepFolder, conditions: Conditions) -> None:
         self.spec: SweepSpec = folder.read_spec()
         self.mngr = Mngr(self.spec.mngr.path, mngr_environment(self.spec.mngr))
-        self.place = LocalHost(self.spec.mngr)
+        self._host = LocalHost(self.spec.mngr)
+        self.hosts = Hosts([self._host])
         self.watches: dict[str, AgentFollower] = {}
         self._folder = folder
         self._conditions = conditions
-        self._far = FarAgents(self.mngr, conditions, Path(self.place.host_dir_of("")))
+        self._far = FarAgents(self.mngr, conditions, Path(self._host.host_dir))
         self._journal = WatchJournal(folder, EngineStarted(pid=os.getpid()))
         self._requests = WatchRequests(self, folder)
-        self._types = AgentTypes(Path(self.place.host_dir_of("")))
-        self._screens = DoubtfulScreens(self.place)
+        self._types = AgentTypes(Path(self._host.host_dir))
+        self._screens = DoubtfulScreens(self.hosts)
         self._agents: dict[str, WatchedAgent] = {}
         self._statuses = AgentStatuses({})
         self._reported: set[str] = set()
@@ -243,7 +245,7 @@ class Observer:
 
     async def work(self, parent: int) -> None:
         """Poll until the parent process exits."""
-        alerts = Alerts(self.place, self._folder.requests)
+        alerts = Alerts(self._host, self._folder.requests)
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(self._far.ask_again_and_again(alerts.look_at_all))
             while os.getppid() == parent:
@@ -275,7 +277,7 @@ class Observer:
     async def _look_at_processes(self) -> None:
         """Record which agents exist, from mngr's files and the processes in their terminals."""
         try:
-            self._statuses = await self.place.agent_statuses()
+            self._statuses = await self._host.statuses()
         except HostUnreachable as error:
             if not self._is_stale:
                 self._is_stale = True
@@ -340,7 +342,7 @@ class Observer:
         agents = [agent for agent in self._agents.values() if written is None or agent.address.agent_id in written]
         watches = [watch for agent in agents if (watch := self.watches.get(agent.key)) is not None]
         new = [watch for watch in watches if watch.is_unread]
-        for event in await read_new_events(self.place, watches, now):
+        for event in await read_new_events(self.hosts, watches, now):
             self.record(event)
         for observer in (watch.observer for watch in new):
             if observer is not None:

@@ -16,9 +16,9 @@ from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_messages import AgentDetails, CreateRequest
 from swarm_tui.errors import AgentExists, UsageError
 from swarm_tui.hosts.local import LocalHost
-from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, Host
+from swarm_tui.hosts.protocol import AgentStatus, Host
 from tests.fake_mngr import FakeAgent, FakeMngr
-from tests.hosts.fake_place import FakePlace
+from tests.hosts.fake_host import FakeHost
 from tests.isolation import IsolatedMngr
 from tests.waiting import eventually
 
@@ -31,7 +31,7 @@ class World:
     """A adapter, and the outside ways in which its agents are seen."""
 
     adapter: MngrAdapter
-    place: Host
+    host: Host
     repository: Path
     agent: Path
     trap: Path
@@ -42,11 +42,11 @@ class World:
         return CreateRequest(**({"name": name, "branch": f"swarm/{name}"} | wanted | changes))
 
     async def status(self, name: str) -> AgentStatus:
-        return (await self.place.agent_statuses()).by_name[name]
+        return (await self.host.statuses()).by_name[name]
 
     async def until_state(self, name: str, state: str) -> AgentStatus:
         async def is_so() -> bool:
-            status = (await self.place.agent_statuses()).by_name.get(name)
+            status = (await self.host.statuses()).by_name.get(name)
             return status is not None and status.state == state
 
         await eventually(is_so, f"{name} to be {state}")
@@ -54,13 +54,9 @@ class World:
 
     async def until_shown(self, name: str, text: str) -> None:
         async def is_shown() -> bool:
-            return text in ((await self.place.capture_screens([shown_by(name)]))[f"mngr-{name}"] or "")
+            return text in ((await self.host.tmux.capture([f"mngr-{name}"]))[f"mngr-{name}"] or "")
 
         await eventually(is_shown, f"{name} shows {text!r}")
-
-
-def shown_by(name: str) -> AgentAddress:
-    return AgentAddress(name, "", f"mngr-{name}", "", "")
 
 
 def react_as_scripted(agent: FakeAgent, text: str) -> None:
@@ -93,7 +89,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     else:
         root = tmp_path_factory.mktemp("fake")
         fake = FakeMngr(root, react_as_scripted)
-        world = World(fake, FakePlace(fake), root, Path("/bin/scripted"), root / "trap")
+        world = World(fake, FakeHost(fake), root, Path("/bin/scripted"), root / "trap")
     asyncio.run(settle(world))
     yield world
     asyncio.run(world.adapter.destroy(list(STATES), is_branch_deleted=True))
@@ -171,7 +167,7 @@ async def test_an_agent_moves_between_working_and_waiting(world: World) -> None:
 
 
 async def test_screens_of_the_stopped_are_gone_and_of_the_ended_remain(world: World) -> None:
-    screens = await world.place.capture_screens([shown_by(name) for name in ("ended", "stopped", "no-such")])
+    screens = await world.host.tmux.capture([f"mngr-{name}" for name in ("ended", "stopped", "no-such")])
     assert screens["mngr-ended"] is not None
     assert (screens["mngr-stopped"], screens["mngr-no-such"]) == (None, None)
 

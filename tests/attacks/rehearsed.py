@@ -20,6 +20,7 @@ from typing import Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import ActionReport, Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.state import SweepState
@@ -29,7 +30,7 @@ from swarm_tui.sweep.engine import run_engine
 from swarm_tui.sweep.start import write_sweep
 from tests.fake_mngr import FakeMngr
 from tests.integrator.integrator_project import CODE, SWEEP, TEST_FILE, SweptProject, changed
-from tests.sweep.rehearsal import QuietPlace
+from tests.sweep.rehearsal import QuietHost
 
 EXPECTED: Final = {"test_add": "impl_fix", "test_double": "impl_fix", "test_halve": "clean", "test_name": "blocked"}
 _FIXES: Final = {
@@ -119,7 +120,7 @@ class World:
             writer=writer,
             state=state,
             mngr=mngr,
-            place=QuietPlace(mngr),
+            hosts=Hosts([QuietHost(mngr)]),
             repository=Repository.open(self.project),
             shortage_pauses=(0.0,),
         )

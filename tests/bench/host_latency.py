@@ -25,7 +25,7 @@ from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import SshHost
-from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
+from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.spec import MngrSettings
 from swarm_tui.sweep.agent_files import FileTail
 from tests.loopback import LoopbackHost, loopback_hosts
@@ -62,15 +62,15 @@ def make_agents(host: LoopbackHost, count: int) -> list[AgentAddress]:
     return agents
 
 
-async def watch(place: Hosts, agents: list[AgentAddress], seconds: float) -> tuple[list[float], float]:
+async def watch(hosts: Hosts, agents: list[AgentAddress], seconds: float) -> tuple[list[float], float]:
     """Follow all agents for a time; return how late each line came, and our CPU seconds."""
     tails = [FileTail(AgentFile(agent, TRIES_PATH)) for agent in agents]
     late: list[float] = []
-    await place.latest_statuses()
-    await eventually(lambda: all(report.is_there for report in place.reports()), "all hosts")
+    await hosts.statuses(follow=True)
+    await eventually(lambda: all(report.is_there for report in hosts.reports()), "all hosts")
     end, used, warm, statuses_due = time.monotonic() + seconds + 5, 0.0, time.monotonic() + 5, 0.0
     while time.monotonic() < end:
-        slices = await place.latest_files([tail.request for tail in tails])
+        slices = await hosts.read_files([tail.request for tail in tails], follow=True)
         now = time.time()
         for tail, piece in zip(tails, slices, strict=True):
             for line in tail.read_lines(piece):
@@ -78,7 +78,7 @@ async def watch(place: Hosts, agents: list[AgentAddress], seconds: float) -> tup
                     late.append(now - json.loads(line)["at"])
         if time.monotonic() >= statuses_due:
             statuses_due = time.monotonic() + 1
-            await place.latest_statuses()
+            await hosts.statuses(follow=True)
         if time.monotonic() < warm:
             used = time.process_time()
         await asyncio.sleep(TICK)
@@ -134,12 +134,12 @@ async def measure(
     access = [host.access for host in hosts]
     if delay:
         access = [await access_through(await relay(host.port, delay), host) for host in hosts]
-    places = {one.name: SshHost(one, settings, None, SshLink(one)) for one in access}
-    place = Hosts({LOCAL_HOST: LocalHost(settings), **places})
-    late, used = await watch(place, agents, seconds)
+    remote = [SshHost(one, settings, None, SshLink(one)) for one in access]
+    every = Hosts([LocalHost(settings), *remote])
+    late, used = await watch(every, agents, seconds)
     far = [sum(map(int, line.split())) for host in hosts[:1] for line in host.run(PRINT_CPU).splitlines()]
     before = children_seconds()
-    await place.close()
+    await every.close()
     await asyncio.sleep(3)
     ssh = children_seconds() - before
     late.sort()

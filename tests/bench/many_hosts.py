@@ -28,7 +28,6 @@ from typing import Any
 from swarm_tui.hosts.lines import HostTally
 from swarm_tui.hosts.link import SshLink
 from swarm_tui.hosts.mirror import FollowedFile, SearchedFolder
-from swarm_tui.hosts.protocol import Host
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import SshHost
 from swarm_tui.journal.append import JournalWriter
@@ -37,7 +36,7 @@ from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.work_events import Said
-from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
+from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.spec import MngrSettings
 from swarm_tui.room.store import SweepConclusions
 from swarm_tui.simulate.feeder import main as feed
@@ -138,8 +137,8 @@ async def _run_engine(agents: int, hosts: int, root: Path) -> None:
     context = rehearse(root / f"engine-{agents}", agents, mngr, **wishes)
     settings = MngrSettings(path="mngr", host_dir=str(mngr.root))
     links = {each.name: SilentLink(each) for each in access}
-    places: dict[str, Host] = {each.name: SshHost(each, settings, None, links[each.name]) for each in access}
-    context.place = Hosts({LOCAL_HOST: context.place, **places})
+    remote = [SshHost(each, settings, None, links[each.name]) for each in access]
+    context.hosts = Hosts([context.hosts.local, *remote])
     runner = SweepRunner(context)
     probes = {name: _empty_probe() for name in names}
     for number, record in enumerate(list(context.state.tests())):

@@ -48,15 +48,15 @@ async def timed(action: Callable[[], Awaitable[object]], times: int) -> float:
 
 
 async def measure(isolated: IsolatedMngr, counts: list[int]) -> None:
-    place = LocalHost(isolated.settings)
+    host = LocalHost(isolated.settings)
     print("agents   probe    mngr list   times quicker   states agree")
     made = 0
     for count in counts:
         await grow(isolated, made, count)
         made = count
-        probing, listing = await timed(place.agent_statuses, 20), await timed(isolated.adapter.list_agents, 3)
+        probing, listing = await timed(host.statuses, 20), await timed(isolated.adapter.list_agents, 3)
         listed = {agent.name: agent.state for agent in (await isolated.adapter.list_agents()).agents}
-        statuses = await place.agent_statuses()
+        statuses = await host.statuses()
         agree = listed == {name: agent.state for name, agent in statuses.by_name.items()}
         print(f"{count:6} {probing:6.0f} ms {listing:9.0f} ms {listing / probing:15.0f}   {'yes' if agree else 'NO'}")
 

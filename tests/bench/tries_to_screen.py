@@ -21,6 +21,7 @@ from typing import Final
 
 from swarm_tui.agents.contract import TRIES_PATH
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.requests import RequestHandler
@@ -28,7 +29,7 @@ from swarm_tui.sweep.run import SweepRunner
 from tests.bench.table import machine
 from tests.bench.terminal import BenchTerminal, quantile
 from tests.fake_mngr import FakeMngr
-from tests.hosts.fake_place import FakePlace
+from tests.hosts.fake_host import FakeHost
 from tests.programs import end_with_parent
 from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
 
@@ -37,14 +38,14 @@ IDLE_SECONDS: Final = 10.0
 LINES_A_SECOND: Final = 100
 
 
-class AllAtWork(FakePlace):
+class AllAtWork(FakeHost):
     """This machine's files, and agents that are always at work."""
 
     def __init__(self, mngr: FakeMngr) -> None:
         super().__init__(mngr)
         self.addresses: list[AgentAddress] = []
 
-    async def agent_statuses(self) -> AgentStatuses:
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         return AgentStatuses({address.agent_id: AgentStatus(address, "RUNNING") for address in self.addresses})
 
 
@@ -52,13 +53,14 @@ async def run_engine(root: Path, agents: int) -> None:
     """Run an engine whose agents are all at work; print the folder of the sweep and the files of their tries."""
     mngr = QuickMngr(root / "mngr")
     context = rehearse(root, agents, mngr, slots=agents, agent_type="offline")
-    context.place = place = AllAtWork(mngr)
+    host = AllAtWork(mngr)
+    context.hosts = Hosts([host])
     lock = EngineLock(context.folder.lock)
     lock.acquire()
     runner, files = SweepRunner(context), []
     for record in list(context.state.tests()):
         address = context.address_of(record.agent, 1)
-        place.addresses.append(address)
+        host.addresses.append(address)
         tries = Path(address.state_dir) / TRIES_PATH
         tries.parent.mkdir(parents=True)
         tries.touch()

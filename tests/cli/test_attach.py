@@ -17,7 +17,7 @@ import pytest
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.cli.attach import find_integrator
 from swarm_tui.errors import UsageError
-from swarm_tui.hosts.attach import AttachPlan, PreparedAttach
+from swarm_tui.hosts.attach import Attacher, AttachPlan, PreparedAttach
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.append import JournalWriter
@@ -201,7 +201,7 @@ def test_an_agent_that_is_stopped_while_somebody_looks_leads_back(story: Story) 
 def test_an_ended_agent_that_is_stopped_meanwhile_is_not_started(story: Story) -> None:
     # The engine's stop came between the look at the agent and the attaching.
     asyncio.run(story.mngr.adapter.stop([story.agent]))
-    attacher = LocalHost(story.mngr.settings).attacher()
+    attacher = Attacher(LocalHost(story.mngr.settings), story.mngr.settings)
     ended = PreparedAttach(AttachPlan(story.agent, story.session, is_there=True, is_ended=True))
     assert attacher.run(ended) != 0
     assert not story.is_alive

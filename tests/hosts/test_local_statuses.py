@@ -31,7 +31,7 @@ def make_agent(host_dir: Path, name: str, **changes: Any) -> Path:
     return folder
 
 
-def local_place(host_dir: Path, **environment: str) -> LocalHost:
+def local_host(host_dir: Path, **environment: str) -> LocalHost:
     """Return a place whose tmux server is not there."""
     (host_dir / "t").mkdir(parents=True, exist_ok=True)
     settings = MngrSettings(path="mngr", host_dir=str(host_dir), tmux_tmpdir=str(host_dir / "t"))
@@ -39,32 +39,32 @@ def local_place(host_dir: Path, **environment: str) -> LocalHost:
 
 
 async def test_without_agents_there_are_none(tmp_path: Path) -> None:
-    assert await local_place(tmp_path / "home").agent_statuses() == AgentStatuses({})
+    assert await local_host(tmp_path / "home").statuses() == AgentStatuses({})
 
 
 async def test_without_a_server_all_are_stopped(tmp_path: Path) -> None:
     make_agent(tmp_path, "a", created_branch_name="x/a", labels={"k": "v"})
-    statuses = await local_place(tmp_path).agent_statuses()
+    statuses = await local_host(tmp_path).statuses()
     agent = statuses.by_name["a"]
     assert (agent.state, agent.address.session, agent.branch, agent.labels) == ("STOPPED", "mngr-a", "x/a", {"k": "v"})
 
 
 async def test_the_wrong_server_is_noticed_and_never_taken_for_stopped_agents(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
-    place = local_place(tmp_path)
+    place = local_host(tmp_path)
     (folder / "activity" / "process").write_text(json.dumps({"pane_pid": os.getpid()}))
     with pytest.raises(HostUnreachable, match="another tmux server"):
-        await place.agent_statuses()
+        await place.statuses()
     long_ago = time.time() - 60
     os.utime(folder / "activity" / "process", (long_ago, long_ago))
-    assert set((await place.agent_statuses()).by_name) == {"a"}
+    assert set((await place.statuses()).by_name) == {"a"}
 
 
 async def test_a_note_about_a_process_that_is_gone_says_nothing(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
     for note in (json.dumps({"pane_pid": 2**22 + 1}), "broken", "{}", "[]"):
         (folder / "activity" / "process").write_text(note)
-        assert (await local_place(tmp_path).agent_statuses()).by_name["a"].state == "STOPPED"
+        assert (await local_host(tmp_path).statuses()).by_name["a"].state == "STOPPED"
 
 
 async def test_without_ps_or_tmux_it_says_so(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ async def test_without_ps_or_tmux_it_says_so(tmp_path: Path) -> None:
         home = tmp_path / f"home-{missing}"
         make_agent(home, "a")
         with pytest.raises(HostUnreachable) as raised:
-            await local_place(home, PATH=str(tmp_path / f"without-{missing}")).agent_statuses()
+            await local_host(home, PATH=str(tmp_path / f"without-{missing}")).statuses()
         assert raised.value.message == f"{missing} is not installed"
         assert raised.value.hint
 
@@ -91,7 +91,7 @@ async def test_a_ps_that_does_not_understand_us_is_no_answer(tmp_path: Path) -> 
         (folder / "ps").write_text(f"#!/bin/sh\n{script}\n")
         (folder / "ps").chmod(0o755)
         with pytest.raises(HostUnreachable, match="no list of processes"):
-            await local_place(tmp_path, PATH=f"{folder}:{os.environ['PATH']}").agent_statuses()
+            await local_host(tmp_path, PATH=f"{folder}:{os.environ['PATH']}").statuses()
 
 
 def with_tmux(folder: Path, script: str) -> str:
@@ -106,26 +106,26 @@ async def test_a_pane_is_found_by_its_agent_too_when_its_session_was_renamed(tmp
     make_agent(tmp_path, "a")
     line = f"0:{os.getpid()}:80:24:%1:%1:agent-a:renamed:5:agent:vim"
     path = with_tmux(tmp_path / "bin", f"echo '{line}'")
-    assert (await local_place(tmp_path, PATH=path).agent_statuses()).by_name["a"].state == "REPLACED"
+    assert (await local_host(tmp_path, PATH=path).statuses()).by_name["a"].state == "REPLACED"
 
 
 async def test_tmux_has_ended_too_when_there_is_no_ps(tmp_path: Path) -> None:
     make_agent(tmp_path, "a")
     with_tmux(tmp_path / "bin", f"{shutil.which('sleep')} 0.3; echo > {tmp_path}/ended")
     with pytest.raises(HostUnreachable, match="ps is not installed"):
-        await local_place(tmp_path, PATH=str(tmp_path / "bin")).agent_statuses()
+        await local_host(tmp_path, PATH=str(tmp_path / "bin")).statuses()
     assert (tmp_path / "ended").exists()
 
 
 async def test_a_record_that_is_torn_keeps_its_last_content_and_an_unknown_one_is_named(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
-    place = local_place(tmp_path)
-    await place.agent_statuses()
+    place = local_host(tmp_path)
+    await place.statuses()
     (folder / "data.json").write_text('{"id": "agent-a", "na')
     make_agent(tmp_path, "b")
     (tmp_path / "agents" / "agent-b" / "data.json").write_text("[]")
     (tmp_path / "agents" / "agent-c").mkdir()
-    statuses = await place.agent_statuses()
+    statuses = await place.statuses()
     assert (set(statuses.by_name), statuses.unreadable) == ({"a"}, ("agent-b",))
 
 
@@ -133,7 +133,7 @@ async def test_a_record_in_which_somebody_wrote_harms_nobody(tmp_path: Path) -> 
     make_agent(tmp_path, "a", labels=["no", "labels"])
     deep = make_agent(tmp_path, "b")
     (deep / "data.json").write_text("[" * 100_000)
-    statuses = await local_place(tmp_path).agent_statuses()
+    statuses = await local_host(tmp_path).statuses()
     assert ({name: agent.labels for name, agent in statuses.by_name.items()}, statuses.unreadable) == (
         {"a": {}},
         ("agent-b",),
@@ -142,10 +142,10 @@ async def test_a_record_in_which_somebody_wrote_harms_nobody(tmp_path: Path) -> 
 
 async def test_a_destroyed_agent_is_gone_from_the_next_probe(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
-    place = local_place(tmp_path)
-    assert (await place.agent_statuses()) != AgentStatuses({})
+    place = local_host(tmp_path)
+    assert (await place.statuses()) != AgentStatuses({})
     (folder / "data.json").unlink()
-    assert await place.agent_statuses() == AgentStatuses({})
+    assert await place.statuses() == AgentStatuses({})
 
 
 @pytest.mark.slow
@@ -157,9 +157,9 @@ async def test_a_live_agent_asked_for_on_another_server_is_a_failed_probe(isolat
     wrong = LocalHost(isolated_mngr.settings, environment={"TMUX_TMPDIR": str(other)})
     try:
         with pytest.raises(HostUnreachable) as raised:
-            await wrong.agent_statuses()
+            await wrong.statuses()
         assert str(other) in raised.value.hint
-        right = await LocalHost(isolated_mngr.settings).agent_statuses()
+        right = await LocalHost(isolated_mngr.settings).statuses()
         assert right.by_name["elsewhere"].state == "WAITING"
     finally:
         await isolated_mngr.adapter.destroy(["elsewhere"])
@@ -175,10 +175,10 @@ async def test_an_agent_whose_shell_has_its_programs_name_cannot_hear_when_it_ha
 
     async def until_reading(is_reading: bool) -> AgentStatus:
         async def is_so() -> bool:
-            return (await place.agent_statuses()).by_name["a-bash"].reads_input is is_reading
+            return (await place.statuses()).by_name["a-bash"].reads_input is is_reading
 
         await eventually(is_so, "its shell to be in front or behind")
-        return (await place.agent_statuses()).by_name["a-bash"]
+        return (await place.statuses()).by_name["a-bash"]
 
     try:
         await until_reading(True)
@@ -213,9 +213,9 @@ async def test_an_agent_works_while_it_is_active_and_asks_for_no_permission(
     folder = make_agent(tmp_path, "a", work_dir="/copies/a")
     for name in files:
         (folder / name).touch()
-    place = local_place(tmp_path)
+    place = local_host(tmp_path)
     place.tmux = OnePane()  # type: ignore[assignment]
     address = AgentAddress("a", "agent-a", "mngr-a", str(folder), "/copies/a")
-    assert (await place.agent_statuses()).by_name == {
+    assert (await place.statuses()).by_name == {
         "a": AgentStatus(address, state, agent_type="command")  # type: ignore[arg-type]
     }

@@ -13,6 +13,7 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.errors import SwarmError
+from swarm_tui.hosts.copies import uncommitted_patch, uncommitted_paths
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.model.spec import MngrSettings
@@ -39,7 +40,7 @@ class Planted:
         # A filter has no arguments, and is waited for until it has copied its input.
         self.program.write_text(f'#!/bin/sh\necho "$0 $*" >> {self.seen}\n[ $# -gt 0 ] || exec cat\n')
         self.program.chmod(self.program.stat().st_mode | stat.S_IXUSR)
-        self.place = LocalHost(MngrSettings(path="mngr", host_dir=str(folder / "mngr"), home=str(folder)))
+        self.host = LocalHost(MngrSettings(path="mngr", host_dir=str(folder / "mngr"), home=str(folder)))
         self.agent = AgentAddress("test", "agent-1", "mngr-test", str(folder), str(self.copy.root))
 
     def set(self, *pairs: str) -> None:
@@ -53,15 +54,15 @@ class Planted:
         # Files that look changed by their times are read again, and only then would a filter run.
         for path in self.copy.root.glob("*.*"):
             os.utime(path, (1, 1))
-        place, agent, repository = self.place, self.agent, Repository.open(self.user.root)
+        host, agent, repository = self.host, self.agent, Repository.open(self.user.root)
         names = {"branch": BRANCH, "ref": REF, "held": "refs/swarm-held/1/test"}
-        fetched = asyncio.run(fetch_agent_commits(repository, place, agent, base=self.base, bundle=None, **names))
+        fetched = asyncio.run(fetch_agent_commits(repository, host, agent, base=self.base, bundle=None, **names))
         assert fetched.tip == self.tip
-        assert {"b.txt", "new.txt"} <= set(asyncio.run(place.uncommitted_paths(agent, without=".out")))
-        patch = asyncio.run(place.uncommitted_patch(agent, without=".out", limit=1_000_000))
+        assert {"b.txt", "new.txt"} <= set(asyncio.run(uncommitted_paths(host, agent.work_dir, without=".out")))
+        patch = asyncio.run(uncommitted_patch(host, agent.work_dir, without=".out", limit=1_000_000))
         assert b"+uncommitted" in patch
         words = ["sh", "-c", SCRIPT, "edits", self.base, ".out", str(self.copy.root)]
-        assert b"?? new.txt" in asyncio.run(place.run(agent, words)).stdout
+        assert b"?? new.txt" in asyncio.run(host.run(words)).stdout
 
 
 def _filter(planted: Planted) -> None:
@@ -157,11 +158,11 @@ def test_a_pipe_in_the_place_of_the_settings_or_the_index_keeps_nobody_waiting_f
     planted = Planted(tmp_path)
     (planted.copy.root / ".git/index").unlink()
     os.mkfifo(planted.copy.root / ".git/index")
-    assert "a.txt" in asyncio.run(planted.place.uncommitted_paths(planted.agent, without=".out"))
+    assert "a.txt" in asyncio.run(uncommitted_paths(planted.host, planted.agent.work_dir, without=".out"))
 
 
 def test_a_copy_with_settings_of_another_folder_is_no_copy(tmp_path: Path) -> None:
     planted = Planted(tmp_path)
     planted.set(f"core.worktree={planted.user.root}")
-    with pytest.raises(SwarmError, match="no git repository any more"):
-        asyncio.run(planted.place.uncommitted_paths(planted.agent, without=".out"))
+    with pytest.raises(SwarmError, match="not a git repository any more"):
+        asyncio.run(uncommitted_paths(planted.host, planted.agent.work_dir, without=".out"))

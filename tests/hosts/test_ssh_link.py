@@ -44,7 +44,7 @@ class Line:
         self.is_up = True
         access = HostSettings(name="box1", provider="box1", address="127.0.0.1", host_dir=str(root / "mngr"))
         self.link = SshLink(access, self._start)
-        self.place = SshHost(access, MngrSettings(path="mngr", host_dir=str(root), home=str(root)), None, self.link)
+        self.host = SshHost(access, MngrSettings(path="mngr", host_dir=str(root), home=str(root)), None, self.link)
         self.state = root / "mngr/agents/agent-1"
         self.state.mkdir(parents=True)
         self.agent = AgentAddress("test", "agent-1", "mngr-test", str(self.state), str(root / "copy"), "box1")
@@ -70,7 +70,7 @@ class Line:
 
     async def until(self, request: ReadRequest, expected: FileSlice | None) -> None:
         async def is_so() -> bool:
-            return await self.place.latest_files([request]) == [expected]
+            return await self.host.read_files([request], follow=True) == [expected]
 
         await eventually(is_so, f"{expected}")
 
@@ -80,7 +80,7 @@ async def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     monkeypatch.setattr(ssh_link, "_RETRY_FIRST", 0.02)
     made = Line(tmp_path)
     yield made
-    await made.place.close()
+    await made.host.close()
 
 
 async def test_what_is_appended_is_said_and_what_was_used_is_not_said_again(line: Line) -> None:
@@ -118,7 +118,9 @@ async def test_one_agent_that_writes_without_end_gets_its_share_and_no_more(line
     line.append(b"quiet\n")
 
     async def flood() -> int:
-        (found, quiet) = await line.place.latest_files([line.request(0, "flood", limit=8_000_000), line.request()])
+        (found, quiet) = await line.host.read_files(
+            [line.request(0, "flood", limit=8_000_000), line.request()], follow=True
+        )
         return len(found.content) if found is not None and quiet is not None and quiet.content else 0
 
     async def has_begun() -> bool:
@@ -135,9 +137,9 @@ async def test_after_a_break_it_goes_on_where_it_was(line: Line) -> None:
     await line.until(line.request(4), FileSlice(4, 4))
     line.cut()
     await eventually(lambda: "nothing listens" in line.link.reason, "the loss")
-    assert "nothing listens" in (await line.place.latest_statuses()).lost["box1"]
+    assert "nothing listens" in (await line.host.statuses(follow=True)).lost["box1"]
     with pytest.raises(HostUnreachable, match="box1 does not answer: nothing listens"):
-        await line.place.read_files([line.request()])
+        await line.host.read_files([line.request()])
     line.append(b"two\n")
     line.is_up = True
     await line.until(line.request(4), FileSlice(8, 4, b"two\n"))
@@ -145,7 +147,7 @@ async def test_after_a_break_it_goes_on_where_it_was(line: Line) -> None:
 
 
 async def test_a_question_that_is_under_way_when_the_line_breaks_is_answered_by_the_break(line: Line) -> None:
-    await line.place.read_files([line.request()])
+    await line.host.read_files([line.request()])
     asked = asyncio.ensure_future(line.link.run(["sleep", "60"]))
     await asyncio.sleep(0.1)
     line.cut()
@@ -175,14 +177,14 @@ async def test_what_takes_time_holds_up_nothing_else(line: Line) -> None:
 async def test_nonsense_from_a_host_harms_nobody(line: Line, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [sys.executable, "-u", "-c", SAYS, base64.b64encode(said).decode()]
     monkeypatch.setattr(line.link, "_start", lambda access: LineProcess(words))
-    await line.place.latest_files([line.request()])
+    await line.host.read_files([line.request()], follow=True)
     await eventually(lambda: line.link.heard_at or line.link.reason, "what it says")
 
     async def is_lost() -> bool:
-        return bool((await line.place.latest_statuses()).lost)
+        return bool((await line.host.statuses(follow=True)).lost)
 
     await eventually(is_lost, "the host to count as lost")
-    assert (await line.place.latest_statuses()).agents == {}
+    assert (await line.host.statuses(follow=True)).agents == {}
 
 
 async def test_a_shell_that_greets_is_of_no_use_since_git_reads_what_it_prints(
@@ -195,7 +197,7 @@ async def test_a_shell_that_greets_is_of_no_use_since_git_reads_what_it_prints(
     )
     preparation = HostPreparation(spec, SweepFolder(line.state), Repository.open(Path.cwd()), print)
     with pytest.raises(HostCheckFailed, match=r"the shell of box1 prints 'Welcome to box1' before every command"):
-        await preparation.prepared(line.place)
+        await preparation.prepared(line.host)
     assert not (line.state.parent.parent / "swarm").exists(), "nothing was made there"
 
 
@@ -204,7 +206,7 @@ async def test_a_host_that_falls_silent_is_lost(line: Line, monkeypatch: pytest.
     monkeypatch.setattr(ssh_link, "FIRST_ANSWER", 0.3)
     script = 'import time; print(\'{"t":"hello"}\'); time.sleep(60)'
     monkeypatch.setattr(line.link, "_start", lambda access: LineProcess([sys.executable, "-u", "-c", script]))
-    await line.place.latest_statuses()
+    await line.host.statuses(follow=True)
     await eventually(lambda: "said nothing" in line.link.reason, "the loss")
 
 
@@ -213,13 +215,13 @@ async def test_its_agents_and_its_load_are_said(line: Line) -> None:
     (line.state / "data.json").write_text(json.dumps(record))
 
     async def is_said() -> bool:
-        statuses = await line.place.latest_statuses()
+        statuses = await line.host.statuses(follow=True)
         return [status.address for status in statuses.agents.values()] == [
             AgentAddress("test", "agent-1", "mngr-test", str(line.state), "/c", "box1")
         ]
 
     await eventually(is_said, "the agent")
-    (report,) = line.place.reports()
+    report = line.host.report()
     assert report.is_there
     assert report.processors > 0
 

@@ -31,7 +31,7 @@ async def test_message_is_not_typed_into_finished_agent(isolated_mngr: IsolatedM
     adapter = AgentAccess(sweep.folder.read_spec(), sweep.folder)
 
     async def has_exited() -> bool:
-        return (await adapter.place.agent_statuses()).by_name["swarm-y-exited"].state == "DONE"
+        return (await adapter.hosts.statuses()).by_name["swarm-y-exited"].state == "DONE"
 
     await eventually(has_exited, "the agent to exit")
     records = [

@@ -15,6 +15,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatuses
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import EngineStarted, Launched, Launching
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
@@ -27,7 +28,7 @@ from swarm_tui.sweep.engine import run_engine
 from swarm_tui.sweep.start import write_sweep
 from tests.fake_mngr import FakeMngr
 from tests.git_project import GitProject
-from tests.hosts.fake_place import FakePlace
+from tests.hosts.fake_host import FakeHost
 
 
 def packed_outcome(**fields: object) -> bytes:
@@ -60,11 +61,11 @@ class QuickMngr(FakeMngr):
         return created
 
 
-class QuietPlace(FakePlace):
-    """A place in which every agent that is not stopped seems to be at work."""
+class QuietHost(FakeHost):
+    """A host on which every agent that is not stopped is running."""
 
-    async def agent_statuses(self) -> AgentStatuses:
-        statuses = (await super().agent_statuses()).agents
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
+        statuses = (await super().statuses()).agents
         return AgentStatuses(
             {
                 name: replace(status, state="STOPPED" if status.state == "STOPPED" else "RUNNING")
@@ -118,7 +119,7 @@ def rehearse_with(
         writer=taken_up.writer,
         state=taken_up.state,
         mngr=mngr,
-        place=QuietPlace(mngr),
+        hosts=Hosts([QuietHost(mngr)]),
         repository=Repository.open(project.root),
         shortage_pauses=(0.0,),
     )

@@ -67,7 +67,7 @@ class Asking:
 
     async def read(self) -> None:
         watches = list(self.live_agents.watches.values())
-        for event in await read_new_events(self.context.place, watches, time.monotonic()):
+        for event in await read_new_events(self.context.hosts, watches, time.monotonic()):
             self.context.record(event)
 
     def hear(self) -> None:

@@ -43,7 +43,7 @@ def prepare(host: LoopbackHost, root: Path, content: str, *tests: str) -> SweepC
     wishes = {"verifies": True, "python": sys.executable, "import_roots": (".",), "access": (host.access,)}
     files = {"test_it.py": content, "pytest.ini": PYTEST_INI}
     context = rehearse_with(root, files, [f"test_it.py::{test}" for test in tests], QuickMngr(root / "mngr"), **wishes)
-    context = replace(context, place=open_hosts(context.spec))
+    context = replace(context, hosts=open_hosts(context.spec))
     for record in list(context.state.tests()):
         record_launch(context, record, context.address_of(record.agent, 1, "h1"))
         work = PulledWork(check=ClaimCheck(claim="clean"))
@@ -64,7 +64,7 @@ async def test_first_claims_of_a_host_are_checked_at_the_same_time(host: Loopbac
         checks.work(group, (), ())
         assert checks.hosts == {"h1": 2}
     await checks.close()
-    await context.place.close()
+    await context.hosts.close()
     assert results(context) == [(Result.CLEAN, "")] * 2
 
 
@@ -82,7 +82,7 @@ def test_a():
     checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
 
     def unreachable() -> list[str]:
-        return [report.host for report in context.place.reports() if not report.is_there]
+        return [report.host for report in context.hosts.reports() if not report.is_there]
 
     async with asyncio.TaskGroup() as group:
         checks.add(record.test)
@@ -96,5 +96,5 @@ def test_a():
         await eventually(lambda: not unreachable(), "the host to be back")
         checks.work(group, unreachable(), ())
     await checks.close()
-    await context.place.close()
+    await context.hosts.close()
     assert results(context) == [(Result.CLEAN, "")]

@@ -12,7 +12,7 @@ from swarm_tui.adapters.git import GitError, Repository, fetch_bundle
 from swarm_tui.adapters.git.checkouts import FILE_LIMIT
 from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.errors import SwarmError
-from swarm_tui.hosts.copies import patch_without_git
+from swarm_tui.hosts.copies import patch_without_git, uncommitted_patch
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatus
 from swarm_tui.journal.record import TestRecord as Record
@@ -50,9 +50,9 @@ def sparse(path: Path, size: int) -> None:
 
 async def test_what_is_too_large_for_a_patch_is_said_and_left_where_it_is(project: GitProject) -> None:
     sparse(project.root / "core/dump", PATCH_LIMIT + 1)
-    place = LocalHost(MngrSettings(path="mngr", host_dir=str(project.root)))
-    with pytest.raises(SwarmError, match=r"larger than 32 MB \(it stays in"):
-        await place.uncommitted_patch(address(project.root), without=OUTPUT_FOLDER, limit=PATCH_LIMIT)
+    host = LocalHost(MngrSettings(path="mngr", host_dir=str(project.root)))
+    with pytest.raises(SwarmError, match=r"too large to be copied \(it stays in"):
+        await uncommitted_patch(host, str(project.root), without=OUTPUT_FOLDER, limit=PATCH_LIMIT)
     assert project.git("count-objects").startswith("3 objects")
 
 
@@ -64,10 +64,10 @@ async def test_a_broken_copy_inside_another_repository_leads_nowhere_else(tmp_pa
     copy = GitProject(tmp_path / "copy")
     copy.commit("Begin", {"a": "1\n"})
     (copy.root / ".git/HEAD").unlink()
-    place, agent = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path))), address(copy.root)
+    host, agent = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path))), address(copy.root)
     fetched = await fetch_agent_commits(
         Repository.open(tmp_path),
-        place,
+        host,
         agent,
         base=base,
         branch="swarm/1/test",
@@ -84,8 +84,8 @@ async def test_work_that_no_patch_holds_is_a_loss_also_of_a_finished_agent(
 ) -> None:
     project.write({"new": "not committed\n"})
     record = Record("t", agent="a", state=State.DONE, harvest=PulledWork(has_uncommitted=is_kept))
-    place = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path)))
-    found = await losses_with(place, AgentStatus(address(project.root), "STOPPED"), record)
+    host = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path)))
+    found = await losses_with(host, AgentStatus(address(project.root), "STOPPED"), record)
     assert len(found) == losses
     assert all("uncommitted work" in loss for loss in found)
 
@@ -215,17 +215,17 @@ class Clone:
         self.copy.git("branch", "--quiet", "of-the-user", "origin/of-the-user")
         self.copy.git("checkout", "--quiet", "-b", OWN)
         self.repository = Repository.open(self.user.root)
-        self.place = LocalHost(MngrSettings(path="mngr", host_dir=str(root)))
+        self.host = LocalHost(MngrSettings(path="mngr", host_dir=str(root)))
 
     def fetch(self) -> FetchedCommits:
         names = {"branch": OWN, "ref": REF, "held": HELD}
         made = fetch_agent_commits(
-            self.repository, self.place, address(self.copy.root), base=self.base, bundle=None, **names
+            self.repository, self.host, address(self.copy.root), base=self.base, bundle=None, **names
         )
         return asyncio.run(made)
 
     def unfetched(self) -> list[str]:
-        return asyncio.run(unfetched_commits(self.repository, self.place, address(self.copy.root)))
+        return asyncio.run(unfetched_commits(self.repository, self.host, address(self.copy.root)))
 
     def held(self) -> list[str]:
         return self.user.git("for-each-ref", "--format=%(objectname)", HELD).split()
@@ -323,11 +323,17 @@ def test_deleted_git_directory_is_named(clone: Clone) -> None:
 def test_files_of_a_copy_without_git_are_kept_as_a_patch(clone: Clone, tmp_path: Path) -> None:
     clone.copy.commit("[FIX_IMPL] Mend", {"a": "2\n"})
     clone.copy.write({"new": "new\n", f"{OUTPUT_FOLDER}/log": "x", "__pycache__/a.pyc": "x"})
-    arguments = (clone.repository, clone.copy.root, clone.base, OUTPUT_FOLDER, 1_000_000)
-    assert patch_without_git(*arguments) == b""
+
+    def patched() -> bytes:
+        bounds = {"base": clone.base, "without": OUTPUT_FOLDER}
+        return asyncio.run(
+            patch_without_git(clone.host, str(clone.copy.root), clone.repository, limit=1_000_000, **bounds)
+        )
+
+    assert patched() == b""
     shutil.rmtree(clone.copy.root / ".git")
     before = file_contents(clone.copy.root)
-    patch = patch_without_git(*arguments)
+    patch = patched()
     assert file_contents(clone.copy.root) == before
     (tmp_path / "patch").write_bytes(patch)
     clone.user.git("apply", str(tmp_path / "patch"))

@@ -18,32 +18,32 @@ from swarm_tui.sweep.polls import EditWatch
 from tests.git_project import GitProject
 
 
-class CountingPlace:
-    """Runs commands on this machine, and counts them."""
+class CountingHost:
+    """Runs commands on this machine and counts them."""
 
     def __init__(self) -> None:
         self.commands = 0
 
-    async def run(self, agent: AgentAddress, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
+    async def run(self, words: Sequence[str], *, timeout: float = 60.0) -> Finished:
         self.commands += 1
-        return await run_process(words, cwd=Path(agent.work_dir), timeout=timeout)
+        return await run_process(words, timeout=timeout)
 
 
-async def looked(copies: dict[str, Path], base: str) -> tuple[SweepState, CountingPlace]:
+async def looked(copies: dict[str, Path], base: str) -> tuple[SweepState, CountingHost]:
     """Look once at copies by test; return the state after it."""
-    state, place = SweepState(), CountingPlace()
+    state, host = SweepState(), CountingHost()
     for test in copies:
         state.apply(Queued(test=test))
     watches = {
         test: SimpleNamespace(address=AgentAddress(test, test, test, "/nowhere", str(copy)))
         for test, copy in copies.items()
     }
-    context = SimpleNamespace(state=state, place=place, spec=SimpleNamespace(base=base), record=state.apply)
+    context = SimpleNamespace(state=state, hosts={"local": host}, spec=SimpleNamespace(base=base), record=state.apply)
     watch = EditWatch(cast(SweepContext, context), cast(LiveAgents, SimpleNamespace(watches=watches)))
     async with asyncio.TaskGroup() as group:
         watch.work(group, 1.0)
         watch.work(group, 2.0)
-    return state, place
+    return state, host
 
 
 async def test_committed_and_uncommitted_edits_are_seen(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_committed_and_uncommitted_edits_are_seen(tmp_path: Path) -> None:
     (copies["two"] / "new.py").write_text("")
     (copies["two"] / ".test_output").mkdir()
     (copies["two"] / ".test_output" / "outcome.json").write_text("{}")
-    state, place = await looked(copies, base)
+    state, host = await looked(copies, base)
     found = {test: record.edits for test, record in state.records.items()}
     assert found == {"one": (("a b.py", 5, 5),), "two": (("c.py", 1, 1), ("new.py", 0, 0)), "gone": ()}
-    assert place.commands == 1
+    assert host.commands == 1

@@ -92,12 +92,12 @@ async def test_commits_that_find_no_room_are_not_given_up(tmp_path: Path, has_bu
     bundle = tmp_path / "branch.bundle"
     theirs.git("bundle", "create", "--quiet", str(bundle), f"{base}..swarm/1/test")
     agent = AgentAddress("test", "agent-1", "mngr-test", str(tmp_path / "state"), str(copy))
-    place = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path)))
+    host = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path)))
     wanted = {"base": base, "branch": "swarm/1/test", "ref": "refs/swarm/1/test", "held": "refs/swarm-held/1/test"}
     given = bundle if has_bundle else None
     with pytest.raises(ResourceShortage, match="Out of diskspace"):
-        await fetch_agent_commits(CrowdedRepository.open(project.root), place, agent, bundle=given, **wanted)
-    fetched = await fetch_agent_commits(Repository.open(project.root), place, agent, bundle=given, **wanted)
+        await fetch_agent_commits(CrowdedRepository.open(project.root), host, agent, bundle=given, **wanted)
+    fetched = await fetch_agent_commits(Repository.open(project.root), host, agent, bundle=given, **wanted)
     assert fetched.tip == tip
 
 

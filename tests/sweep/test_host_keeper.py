@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,45 +16,41 @@ from swarm_tui.hosts.protocol import AgentStatuses, FileSlice, HostReport, HostU
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.events import Launched
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
+from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import SweepRunner
 from tests.fake_mngr import FakeMngr
-from tests.hosts.fake_place import FakePlace
-from tests.sweep.rehearsal import QuickMngr, QuietPlace, packed_outcome, rehearse
+from tests.hosts.fake_host import FakeHost
+from tests.sweep.rehearsal import QuickMngr, QuietHost, packed_outcome, rehearse
 from tests.waiting import PATIENCE, eventually
 
 
-class FarPlace(QuietPlace):
-    """A place on another host that can be lost."""
+class RemoteHost(QuietHost):
+    """Another host, which can be lost."""
 
-    def __init__(self, mngr: FakeMngr, host: str) -> None:
-        super().__init__(mngr)
-        self.host = host
+    def __init__(self, mngr: FakeMngr, name: str) -> None:
+        super().__init__(mngr, name)
         self.is_there = True
 
-    def reports(self) -> tuple[HostReport, ...]:
+    def report(self) -> HostReport:
         reason = "" if self.is_there else "connection refused"
-        return (HostReport(self.host, self.is_there, reason, load=0.5, processors=2),)
+        return HostReport(self.name, self.is_there, reason, load=0.5, processors=2)
 
-    async def agent_statuses(self) -> AgentStatuses:
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         self._check()
-        found = (await super().agent_statuses()).agents.values()
-        moved = [replace(status, address=replace(status.address, host=self.host)) for status in found]
-        return AgentStatuses({status.address.agent_id: status for status in moved})
+        return await super().statuses()
 
-    async def read_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
+    async def read_files(self, requests: Sequence[ReadRequest], *, follow: bool = False) -> list[FileSlice | None]:
+        if follow and not self.is_there:
+            return [None for _ in requests]
         self._check()
-        return await super().read_files(requests)
-
-    async def latest_files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        return await super().latest_files(requests) if self.is_there else [None for _ in requests]
+        return await super().read_files(requests, follow=follow)
 
     def _check(self) -> None:
         if not self.is_there:
-            raise HostUnreachable(f"{self.host} does not answer: connection refused")
+            raise HostUnreachable(f"{self.name} does not answer: connection refused")
 
 
 class ManyMngr(QuickMngr):
@@ -86,8 +81,8 @@ class HostSweep:
         self.mngr = ManyMngr(root / "mngr", hosts, endless)
         access = [HostSettings(name=host, provider=host, address="127.0.0.1", host_dir="/") for host in hosts]
         self.context: SweepContext = rehearse(root, tests, self.mngr, access=access, **{"per_host": 2} | wishes)
-        self.places = {host: FarPlace(mngr, host) for host, mngr in self.mngr.of_host.items()}
-        self.context.place = Hosts({LOCAL_HOST: FakePlace(self.mngr), **self.places})
+        self.remote = {host: RemoteHost(mngr, host) for host, mngr in self.mngr.of_host.items()}
+        self.context.hosts = Hosts([FakeHost(self.mngr), *self.remote.values()])
         self.runner = SweepRunner(self.context, tick=0.01)
 
     async def run(self) -> None:
@@ -122,7 +117,7 @@ async def test_tests_are_spread_over_all_hosts(tmp_path: Path) -> None:
 
 async def test_nothing_is_concluded_of_a_lost_host_and_what_was_handed_in_there_is_had_later(tmp_path: Path) -> None:
     sweep = HostSweep(tmp_path, ["box1"], tests=2, endless=["box1"])
-    state, box = sweep.context.state, sweep.places["box1"]
+    state, box = sweep.context.state, sweep.remote["box1"]
     running = asyncio.ensure_future(sweep.run())
     await eventually(lambda: state.counts[State.RUNNING.value] == 2, "two agents")
     box.is_there = False
@@ -146,11 +141,11 @@ async def test_the_tests_of_a_host_that_is_given_up_go_to_another_and_its_agents
     state = sweep.context.state
     running = asyncio.ensure_future(sweep.run())
     await eventually(lambda: state.counts[State.RUNNING.value] == 4, "four agents")
-    sweep.places["box1"].is_there = False
+    sweep.remote["box1"].is_there = False
     await eventually(lambda: sweep.events_of(HostGone), "the host to be given up")
     sweep.hand_in("box2")
     await eventually(lambda: len(sweep.mngr.of_host["box2"].agents) == 4, "the tests on the other host")
-    sweep.places["box1"].is_there = True
+    sweep.remote["box1"].is_there = True
     left = sweep.mngr.of_host["box1"].agents.values()
     await eventually(lambda: {agent.state for agent in left} == {"STOPPED"}, "the end of those that were replaced")
     sweep.hand_in("box2")
@@ -164,11 +159,11 @@ async def test_an_agent_that_worked_on_while_its_test_was_queued_again_is_taken_
     state = sweep.context.state
     running = asyncio.ensure_future(sweep.run())
     await eventually(lambda: state.counts[State.RUNNING.value] == 2, "two agents")
-    sweep.places["box1"].is_there = False
+    sweep.remote["box1"].is_there = False
     # The other host is full, so that the test waits.
     await eventually(lambda: state.counts[State.QUEUED.value] == 1, "the test to be queued again")
     sweep.hand_in("box1")
-    sweep.places["box1"].is_there = True
+    sweep.remote["box1"].is_there = True
     await eventually(lambda: state.counts["clean"] == 1, "what was handed in meanwhile")
     sweep.hand_in("box2")
     await running
@@ -179,7 +174,7 @@ async def test_without_any_host_left_tests_fail_with_that_reason(tmp_path: Path)
     sweep = HostSweep(tmp_path, ["box1"], tests=3, endless=["box1"], host_timeout=0.1)
     running = asyncio.ensure_future(sweep.run())
     await eventually(lambda: sweep.context.state.counts[State.RUNNING.value] == 2, "two agents")
-    sweep.places["box1"].is_there = False
+    sweep.remote["box1"].is_there = False
     await running
     records = list(sweep.context.state.tests())
     assert {record.result for record in records} == {Result.FAILED}

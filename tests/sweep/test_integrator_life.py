@@ -16,6 +16,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.errors import AdapterError, UsageError
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued
@@ -34,7 +35,7 @@ from swarm_tui.sweep.resume import Resumer
 from swarm_tui.sweep.run import SweepRunner
 from tests.fake_mngr import FakeMngr
 from tests.integrator.integrator_project import CODE, SWEEP, TEST_FILE, SweptProject, changed
-from tests.sweep.rehearsal import QuietPlace
+from tests.sweep.rehearsal import QuietHost
 from tests.waiting import PATIENCE, eventually
 
 NAME = f"swarm-{SWEEP}-integrator"
@@ -95,7 +96,7 @@ class Sweep:
             writer=writer,
             state=state,
             mngr=self.mngr,
-            place=QuietPlace(self.mngr),
+            hosts=Hosts([QuietHost(self.mngr)]),
             repository=Repository.open(self.project.git.root),
         )
 

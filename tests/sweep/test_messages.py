@@ -7,20 +7,21 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.hosts.protocol import AgentStatuses, HostUnreachable
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.events import MessageSent
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.launch import launch
 from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages
-from tests.hosts.fake_place import FakePlace
+from tests.hosts.fake_host import FakeHost
 from tests.sweep.rehearsal import QuickMngr, rehearse
 
 
-class Unreachable(FakePlace):
-    """A place that does not answer."""
+class Unreachable(FakeHost):
+    """A host that does not answer."""
 
-    async def agent_statuses(self) -> AgentStatuses:
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         raise HostUnreachable("ps is not installed")
 
 
@@ -46,7 +47,7 @@ async def test_a_text_is_typed_only_where_an_agent_reads_it(
     await launch(context, task, 1)
     record = context.state.records[test]
     live_agents.watch_agent(context.spec, task, record, is_adopted=False)
-    context.place = Unreachable(mngr) if seen is None else FakePlace(mngr)
+    context.hosts = Hosts([Unreachable(mngr) if seen is None else FakeHost(mngr)])
     for name, value in (seen or {}).items():
         setattr(mngr.agents[record.agent], name, value)
     problems = await AgentMessages(context, live_agents).send([test], "rm -rf build", by="ada")

@@ -11,35 +11,36 @@ import pytest
 
 from swarm_tui.agents.contract import TRIES_PATH
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import SweepRunner
 from tests.fake_mngr import FakeMngr
-from tests.hosts.fake_place import FakePlace
+from tests.hosts.fake_host import FakeHost
 from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
 from tests.waiting import eventually
 
 
-class AtWork(FakePlace):
-    """A place with one agent, which is always at work."""
+class AtWork(FakeHost):
+    """A host with one agent, which is always running."""
 
     def __init__(self, mngr: FakeMngr) -> None:
         super().__init__(mngr)
         self.address: AgentAddress | None = None
 
-    async def agent_statuses(self) -> AgentStatuses:
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         assert self.address is not None
         return AgentStatuses({self.address.agent_id: AgentStatus(self.address, "RUNNING")})
 
 
 class Untold(AtWork):
-    """The same on a disk of which nothing is told."""
+    """The same on a disk without notifications."""
 
-    def on_news(self, tell: Callable[[str], object]) -> None:
+    def on_change(self, tell: Callable[[str], object]) -> None:
         """Tell nothing."""
 
-    def tells_all_news(self) -> bool:
+    def reports_changes(self) -> bool:
         return False
 
 
@@ -47,9 +48,10 @@ def begin(root: Path, kind: type[AtWork]) -> tuple[SweepContext, SweepRunner, Pa
     """Return a sweep with one agent at work, and the file of its tries."""
     mngr = QuickMngr(root / "mngr")
     context = rehearse(root, 1, mngr)
-    context.place = place = kind(mngr)
+    host = kind(mngr)
+    context.hosts = Hosts([host])
     (record,) = context.state.tests()
-    place.address = address = context.address_of(record.agent, 1)
+    host.address = address = context.address_of(record.agent, 1)
     record_launch(context, record, address)
     runner = SweepRunner(context, tick=1.0 if kind is AtWork else 0.02)
     runner.queue.clear()
@@ -73,4 +75,4 @@ async def test_tries_and_requests_are_seen_whether_told_or_not(kind: type[AtWork
     assert context.state.slots == 7
     working.cancel()
     await asyncio.wait([working])
-    await context.place.close()
+    await context.hosts.close()

@@ -8,7 +8,7 @@ from typing import cast
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.failures.events import QueueReleased
-from swarm_tui.hosts.protocol import Host
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import Queued
 from swarm_tui.journal.folder import SweepFolder
@@ -29,7 +29,7 @@ def made(root: Path, alert: float = 5, breaker: float = 0, tests: int = 300) -> 
     )
     folder = SweepFolder(root)
     context = SweepContext(
-        folder, spec, JournalWriter(folder.events), SweepState(), cast(MngrAdapter, None), cast(Host, None),
+        folder, spec, JournalWriter(folder.events), SweepState(), cast(MngrAdapter, None), cast(Hosts, None),
         cast(Repository, None),
     )  # fmt: skip
     for number in range(tests):

@@ -16,6 +16,7 @@ from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateR
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.errors import JournalError, SwarmError, UsageError
 from swarm_tui.hosts.protocol import AgentState, AgentStatuses, HostUnreachable
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.integrator.events import Integrating
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import Harvested, Launched, Launching, Queued, Stopped
@@ -31,7 +32,7 @@ from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.resume import Resumer, check_continued
 from swarm_tui.sweep.run import SWEEP_STOPPED, SweepRunner
 from tests.fake_mngr import FakeAgent
-from tests.hosts.fake_place import FakePlace
+from tests.hosts.fake_host import FakeHost
 from tests.sweep.rehearsal import QuickMngr, rehearse
 from tests.waiting import PATIENCE
 
@@ -168,17 +169,17 @@ async def test_what_is_left_of_the_agent_of_a_queued_test_is_removed_first(tmp_p
     assert (only(context).state, only(context).reason) == (State.QUEUED, "its launch failed")
 
 
-class PlaceAfterCreates(FakePlace):
-    """Notes, when it is asked for its agents, whether the create of another engine has ended."""
+class HostAfterCreates(FakeHost):
+    """Records for each poll whether the create of another engine has exited."""
 
     def __init__(self, mngr: QuickMngr, create: subprocess.Popen[bytes]) -> None:
         super().__init__(mngr)
         self._create = create
         self.has_ended: list[bool] = []
 
-    async def agent_statuses(self) -> AgentStatuses:
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         self.has_ended.append(self._create.poll() is not None)
-        return await super().agent_statuses()
+        return await super().statuses()
 
 
 @contextmanager
@@ -192,13 +193,14 @@ def create_elsewhere(agent: str) -> Iterator[subprocess.Popen[bytes]]:
 async def test_creates_of_tests_that_are_being_launched_are_waited_for(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 1, mngr)
     with create_elsewhere(only(context).agent) as create:
-        context.place = place = PlaceAfterCreates(mngr, create)
+        host = HostAfterCreates(mngr, create)
+        context.hosts = Hosts([host])
         await compare(context)
         context.record(Launching(test=only(context).test))
         assert create.stdin is not None
         create.stdin.close()
         runner = await compare(context)
-    assert place.has_ended == [False, True]
+    assert host.has_ended == [False, True]
     assert list(runner.queue) == [only(context).test]
 
 
@@ -345,17 +347,17 @@ async def test_a_strangers_agent_is_neither_adopted_nor_removed(tmp_path: Path, 
     assert mngr.agents[only(context).agent].agent_id == stranger.agent_id
 
 
-class WrongServer(FakePlace):
-    """A place that asks a tmux server on which the agents are not."""
+class WrongServer(FakeHost):
+    """A host whose agents run on another tmux server."""
 
-    async def agent_statuses(self) -> AgentStatuses:
+    async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         raise HostUnreachable("the agent x lives on another tmux server than the one that was asked", "TMUX_TMPDIR=/y")
 
 
 async def test_on_the_wrong_tmux_server_nothing_is_done(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
-    context.place = WrongServer(mngr)
+    context.hosts = Hosts([WrongServer(mngr)])
     with pytest.raises(SwarmError, match="lives on another tmux server"):
         await Resumer(context, SweepRunner(context)).resume([])
     assert only(context).state is State.LAUNCHING

@@ -15,6 +15,7 @@ from swarm_tui.agents.types import kind_of
 from swarm_tui.agents.types.claude.observer import EVENTS, SESSION, ClaudeObserver
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
@@ -45,8 +46,8 @@ def address(root: Path) -> AgentAddress:
     return AgentAddress("agent", "agent-1", "mngr-agent", str(root / "state"), str(root / "work"))
 
 
-def local_place(root: Path) -> LocalHost:
-    return LocalHost(MngrSettings(path="mngr", host_dir=str(root)))
+def local_hosts(root: Path) -> Hosts:
+    return Hosts([LocalHost(MngrSettings(path="mngr", host_dir=str(root)))])
 
 
 def sights(watch: AgentFollower, *seen: AgentState | None, start: float = 0.0) -> list[State | AgentEnd | None]:
@@ -146,22 +147,22 @@ def test_harvest_waits_while_a_subagent_asks(tmp_path: Path) -> None:
 
 
 async def test_tries_words_and_archive_are_read_from_files(watch: AgentFollower, tmp_path: Path) -> None:
-    place, state = local_place(tmp_path), tmp_path / "state"
-    assert await read_new_events(place, [watch], 0.0) == []
+    hosts, state = local_hosts(tmp_path), tmp_path / "state"
+    assert await read_new_events(hosts, [watch], 0.0) == []
     tries = state / TRIES_PATH
     tries.parent.mkdir(parents=True)
     tries.write_text(json.dumps({"kind": "start", "run": "1"}) + "\n" + '{"kind": "fin')
     transcript = state / "events/offline/common_transcript/events.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.write_text(json.dumps({"source": "agent", "message": "Hello"}) + "\n")
-    assert await read_new_events(place, [watch], 1.0) == [TryStarted(test="t", number=1), Said(test="t", line="Hello")]
+    assert await read_new_events(hosts, [watch], 1.0) == [TryStarted(test="t", number=1), Said(test="t", line="Hello")]
     with tries.open("a") as file:
         file.write('ish", "run": "1", "passed": true}\n{"kind": "finish", "run": "1", "passed": true}\n')
-    events = await read_new_events(place, [watch], 2.5)
+    events = await read_new_events(hosts, [watch], 2.5)
     assert [type(event) for event in events] == [TryFinished]
     assert not watch.has_archive
     (state / ARCHIVE_PATH).write_bytes(b"")
-    await read_new_events(place, [watch], 3.0)
+    await read_new_events(hosts, [watch], 3.0)
     assert watch.has_archive
 
 
@@ -176,7 +177,7 @@ async def test_a_transcript_is_kept_with_the_words_of_subagents_between_the_agen
     for second, (path, line) in enumerate([(own, "1"), (below, "2"), (own, "3"), (below, "4")]):
         with path.open("a") as file:
             file.write(line + "\n")
-        await read_new_events(local_place(tmp_path), [watch], 10.0 * second)
+        await read_new_events(local_hosts(tmp_path), [watch], 10.0 * second)
     assert kept.read_text().split() == ["1", "2", "3", "4"]
 
 
@@ -191,7 +192,7 @@ async def test_files_are_looked_for_until_all_are_found(watch: AgentFollower, tm
     assert unobserved.is_searched(10.0)
     assert not unobserved.is_searched(10.0)
     say(tmp_path, "Hello")
-    await read_new_events(local_place(tmp_path), [watch, unobserved], 100.0)
+    await read_new_events(local_hosts(tmp_path), [watch, unobserved], 100.0)
     assert not unobserved.is_searched(200.0)
     assert watch.is_searched(200.0)
 
@@ -204,10 +205,10 @@ def test_the_screen_is_needed_where_an_agents_files_tell_nothing(watch: AgentFol
 
 
 async def test_another_question_of_one_who_waits_begins_no_other_wait(watch: AgentFollower, tmp_path: Path) -> None:
-    place, start = local_place(tmp_path), watch.task.kind.ready_within
+    hosts, start = local_hosts(tmp_path), watch.task.kind.ready_within
     for second, words in enumerate(("Which?", "Which?", "Which of the two?")):
         say(tmp_path, words)
-        await read_new_events(place, [watch], start + second)
+        await read_new_events(hosts, [watch], start + second)
         event, _ = watch.observe("WAITING", start + second, start + second)
     assert event is not None
     assert (event.state, event.question, watch.questions) == (State.WAITING, "Which of the two?", 1)
@@ -218,7 +219,7 @@ async def test_another_question_of_one_who_waits_begins_no_other_wait(watch: Age
 async def test_what_an_agent_asks_is_known_from_its_transcript_where_our_hook_is_not(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     foreign = AgentFollower(OneTestTask("t", SPEC), address(tmp_path), 0.0, 100.0, 50.0, is_foreign=True)
-    home, place = tmp_path / "state" / "plugin" / "claude" / "anthropic", local_place(tmp_path)
+    home, hosts = tmp_path / "state" / "plugin" / "claude" / "anthropic", local_hosts(tmp_path)
     for folder in ("sessions", "projects/shop"):
         (home / folder).mkdir(parents=True)
     (tmp_path / "state" / "claude_main_pid").write_text("7")
@@ -227,7 +228,7 @@ async def test_what_an_agent_asks_is_known_from_its_transcript_where_our_hook_is
         (home / "sessions" / "7.json").write_text(json.dumps(session))
         with (home / "projects" / "shop" / "s.jsonl").open("a") as file:
             file.write(json.dumps({"type": "assistant", "message": {"content": [block]}}) + "\n")
-        await read_new_events(place, [foreign], now)
+        await read_new_events(hosts, [foreign], now)
         seen = [event for at in (now, now + 2) if (event := foreign.observe("RUNNING", at, at)[0]) is not None]
         return seen[-1].question if seen else None
 
@@ -249,12 +250,12 @@ def say(root: Path, words: str) -> None:
 
 
 async def test_the_log_of_mngrs_converter_is_not_taken_for_the_transcript(watch: AgentFollower, tmp_path: Path) -> None:
-    place = local_place(tmp_path)
+    hosts = local_hosts(tmp_path)
     for emitter, words in (("logs", "Converted 2 events"), ("offline", "Hello")):
         path = tmp_path / "state" / "events" / emitter / "common_transcript" / "events.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"source": "agent", "message": words}) + "\n")
-    events = [event for now in (0.0, 1.0) for event in await read_new_events(place, [watch], now)]
+    events = [event for now in (0.0, 1.0) for event in await read_new_events(hosts, [watch], now)]
     assert events == [Said(test="t", line="Hello")]
 
 
@@ -262,17 +263,17 @@ async def test_the_log_of_mngrs_converter_is_not_taken_for_the_transcript(watch:
 async def test_what_only_has_the_name_of_a_file_is_none(
     watch: AgentFollower, tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
-    place = local_place(tmp_path)
+    hosts = local_hosts(tmp_path)
     for name in (ARCHIVE_PATH, TRIES_PATH, "events/offline/common_transcript/events.jsonl"):
         path = tmp_path / "state" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         make(path)
-    assert await read_new_events(place, [watch], 2.0) == []
+    assert await read_new_events(hosts, [watch], 2.0) == []
     assert not watch.has_archive
 
 
 async def lines_of(root: Path, tail: FileTail) -> list[bytes]:
-    return tail.read_lines((await local_place(root).read_files([tail.request]))[0])
+    return tail.read_lines((await local_hosts(root).read_files([tail.request]))[0])
 
 
 async def test_a_line_without_an_end_does_not_stop_the_reading(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ def test_agent_with_values_of_other_types_is_listed(tmp_path: Path) -> None:
         folder = tmp_path / "agents" / f"agent-{number}"
         folder.mkdir(parents=True)
         (folder / "data.json").write_text(json.dumps(record))
-    place = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path), tmux_tmpdir=str(tmp_path)))
-    statuses = asyncio.run(place.agent_statuses())
+    host = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path), tmux_tmpdir=str(tmp_path)))
+    statuses = asyncio.run(host.statuses())
     found = {agent.address.agent_id: agent for agent in agents_here(statuses)}
     assert statuses.unreadable == ("agent-3",)
     assert (found["agent-1"].key, found["agent-1"].traits) == ("red", ("type claude", "project ab"))
