@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from swarm_tui.failures.causes import cause_of_failure
-from swarm_tui.failures.events import Alert
+from swarm_tui.failures.events import Alert, PatternRaised, QueueHeld
 from swarm_tui.failures.patterns import Pattern, cause_of
 from swarm_tui.failures.traits import TraitCounts, common_traits, find_lifts, shared_traits, trait_words, traits_of
 from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.options import alike_needed
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain
 
@@ -29,6 +31,8 @@ class CauseCounts:
     def __init__(self) -> None:
         self.met: dict[str, dict[str, None]] = {}
         self.tried: set[str] = set()
+        self.examined: dict[str, int] = {}
+        """The number of tests with a cause when queued tests were last chosen for it."""
         self._records: dict[str, TestRecord] = {}
 
     def update(self, records: Iterable[TestRecord]) -> None:
@@ -56,6 +60,33 @@ class CauseCounts:
         for cause, tests in self.met.items():
             if len(tests) >= needed:
                 yield cause, tuple(tests)
+
+
+TESTS_NAMED: Final = 1_000
+
+
+def due_events(
+    state: SweepState, counts: CauseCounts, alert: float, breaker: float
+) -> Iterator[PatternRaised | QueueHeld]:
+    """Yield the alerts that are due, and the holds of queued tests that would probably fail for the same cause.
+
+    `counts` is kept between calls, because counting all tries takes long. `alert` and `breaker` are thresholds.
+    """
+    records = state.records
+    counts.update(records.values())
+    to_alert, to_hold = (alike_needed(each, len(records)) for each in (alert, breaker))
+    needed = min((each for each in (to_alert, to_hold) if each is not None), default=len(records) + 1)
+    for cause, tests in counts.met_by(needed):
+        raised = state.alarms.get(cause)
+        if raised is None:
+            yield PatternRaised(cause=cause, tests=tests[:TESTS_NAMED], shared=what_is_shared(tests, records))
+        is_released = raised is not None and raised.is_released
+        if to_hold is None or len(tests) < to_hold or is_released or counts.examined.get(cause) == len(tests):
+            continue
+        counts.examined[cause] = len(tests)
+        held = choose_held(tests, counts.tried, records)
+        if held is not None:
+            yield QueueHeld(tests=held.tests, reason=held.why, cause=cause)
 
 
 class HeldTests(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.limits.events import time_of_day
+from swarm_tui.journal.state import SweepState
+from swarm_tui.limits.events import Stuck, time_of_day
 from swarm_tui.model.formatting import duration
 from swarm_tui.model.results import State
 
@@ -20,6 +21,10 @@ SILENT_OTHERWISE: Final = 900.0
 CALLS_ALIKE: Final = 5
 TOKENS_AT_LEAST: Final = 50_000
 TOKENS_OTHERWISE: Final = 500_000
+NUDGE: Final = (
+    "You seem to be stuck: {reason}. Try another way. "
+    "If there is none, submit what you have and report what blocks you."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,22 @@ def why_stuck(record: TestRecord, typical: TypicalAgent, now: float, *, repeated
     activity = "try running" if last_try is not None and last_try.passed is None else "no try and no output"
     usual = f" (median of finished agents: {duration(typical.seconds)})" if typical.seconds is not None else ""
     return f"{activity} since {time_of_day(heard_at, now)}{usual}"
+
+
+def due_events(
+    state: SweepState, calls: Mapping[str, tuple[str, int]], now: float, *, is_nudging: bool
+) -> Iterator[Stuck]:
+    """Yield an event for each agent that became stuck, or that continues.
+
+    `calls` has for each test with a live agent the tool call that the agent has repeated most, and how many times.
+    """
+    typical = typical_agent(state.tests())
+    for test, (call, times) in calls.items():
+        record = state.records[test]
+        reason = why_stuck(record, typical, now, repeated=call, times=times)
+        # Numbers in the reason change, so only its presence is compared.
+        if bool(reason) != bool(record.stuck):
+            yield Stuck(test=test, reason=reason, is_nudged=bool(reason) and is_nudging and not record.is_nudged)
 
 
 def _by_others(number: float | None, unit: str) -> str:

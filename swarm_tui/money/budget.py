@@ -1,4 +1,4 @@
-"""Events that follow from the budget and the spending: warnings, the budget is spent, agents over budget."""
+"""What follows from the budget and the spending: warnings, the end of launching, agents that must submit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from swarm_tui.journal.state import SweepState
 from swarm_tui.model.results import Result
 from swarm_tui.money.events import WARNED_AT, BudgetBlind, BudgetSpent, OverBudget, budget_text
 
+SUBMIT_NOW: Final = (
+    "You have used up your budget of {budget}. Submit now: commit what you have as it is, write the outcome, and do "
+    "the last step of your task. Begin nothing new."
+)
 _NOISE: Final = 1e-6
 """Tolerance for rounding errors of floating-point sums."""
 
@@ -19,7 +23,7 @@ def cost_text(state: SweepState, *, is_imputed: bool) -> str:
     return f"{text} imputed" if text and is_imputed else text
 
 
-def due_budget_events(state: SweepState, working: Iterable[str]) -> Iterator[BudgetSpent | BudgetBlind | OverBudget]:
+def due_events(state: SweepState, working: Iterable[str]) -> Iterator[BudgetSpent | BudgetBlind | OverBudget]:
     """Yield the events that are due. `working` are the tests whose agents can submit."""
     budget, spent = state.budget, state.spending
     if (budget.total or budget.each) and spent.unpriced and not budget.is_blind:

@@ -15,7 +15,7 @@ from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.events import EngineStarted
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.questions import AnswerRule, Question, fits, item_id
-from swarm_tui.money.budget import due_budget_events
+from swarm_tui.money.budget import due_events
 from swarm_tui.questions.groups import GONE
 from swarm_tui.simulate.script import Fields, ScriptedEvent, SimulatedTest, write_script
 
@@ -103,7 +103,7 @@ class SimulatedBudget:
         if fields["type"] not in _FOLLOWED:
             return []
         self._state.apply(parse_event(json.dumps(fields).encode()))
-        due = list(due_budget_events(self._state, ()))
+        due = list(due_events(self._state, ()))
         self._state.apply_all(due)
         return [{**msgspec.to_builtins(event), "seq": 0} for event in due]
 

@@ -1,4 +1,4 @@
-"""Records which agents are stuck and why, and nudges them once where that is wished."""
+"""Record which agents are stuck, and send each of them one message if the user wants that."""
 
 from __future__ import annotations
 
@@ -6,18 +6,13 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Final
 
-from swarm_tui.journal.record import TestRecord
-from swarm_tui.limits.events import Stuck
-from swarm_tui.limits.stuck import typical_agent, why_stuck
+from swarm_tui.limits.stuck import NUDGE, due_events
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages
 
 INTERVAL: Final = 5.0
-NUDGE: Final = (
-    "You seem to be stuck: {reason}. Try another way. If there is none, hand in what you have and say what blocks you."
-)
 
 
 @dataclass(slots=True)
@@ -31,26 +26,16 @@ class StuckAgents:
     _nudges: set[asyncio.Task[list[str]]] = field(default_factory=set)
 
     def work(self, group: asyncio.TaskGroup, clock: float) -> None:
-        """Record who has got stuck, or goes on, since this was called last; `clock` is the time since 1970."""
+        """Record the events that are due; `clock` is the time since 1970."""
         if 0 <= clock - self._due < INTERVAL:
             return
         self._due = clock
-        state = self.context.state
-        typical = typical_agent(state.tests())
-        for test, watch in self.live_agents.watches.items():
-            if test == INTEGRATOR_KEY:
-                continue
-            record, repeats = state.records[test], watch.repeats
-            reason = why_stuck(record, typical, clock, repeated=repeats.call, times=repeats.times)
-            # Numbers in a reason change; that somebody is stuck does not.
-            if bool(reason) != bool(record.stuck):
-                self._record(group, record, reason)
-
-    def _record(self, group: asyncio.TaskGroup, record: TestRecord, reason: str) -> None:
-        is_nudged = bool(reason) and self.context.spec.is_nudging and not record.is_nudged
-        self.context.record(Stuck(test=record.test, reason=reason, is_nudged=is_nudged))
-        if is_nudged:
-            text = NUDGE.format(reason=reason)
-            task = group.create_task(self.messages.send([record.test], text, by="swarm-tui"))
-            self._nudges.add(task)
-            task.add_done_callback(self._nudges.discard)
+        watches = self.live_agents.watches.items()
+        calls = {test: (watch.repeats.call, watch.repeats.times) for test, watch in watches if test != INTEGRATOR_KEY}
+        for event in list(due_events(self.context.state, calls, clock, is_nudging=self.context.spec.is_nudging)):
+            self.context.record(event)
+            if event.is_nudged:
+                text = NUDGE.format(reason=event.reason)
+                task = group.create_task(self.messages.send([event.test], text, by="swarm-tui"))
+                self._nudges.add(task)
+                task.add_done_callback(self._nudges.discard)

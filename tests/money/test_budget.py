@@ -15,7 +15,7 @@ from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.options import parse_dollars
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import SweepSpec
-from swarm_tui.money.budget import cost_text, due_budget_events
+from swarm_tui.money.budget import cost_text, due_events
 from swarm_tui.money.events import (
     NO_BUDGET,
     NOTHING_SPENT,
@@ -62,10 +62,10 @@ def test_second_integrator_adds_spending() -> None:
 def test_budget_events_at_80_and_100_percent(dollars: float, percents: list[int]) -> None:
     state = started(budget=1.0)
     state.apply(Spent(test="a", dollars=dollars, tokens=1))
-    due = list(due_budget_events(state, ["a"]))
+    due = list(due_events(state, ["a"]))
     assert [event.percent for event in due if isinstance(event, BudgetSpent)] == percents
     assert len(due) == len(percents)
-    assert list(due_budget_events(state.apply_all(due), ["a"])) == []
+    assert list(due_events(state.apply_all(due), ["a"])) == []
     assert state.budget.is_used_up == (percents == [100])
 
 
@@ -74,24 +74,24 @@ def test_rounding_error_still_reaches_budget() -> None:
     for number in range(10):
         state.apply(Spent(test=str(number), dollars=0.1, tokens=1))
     assert state.spending.dollars < 1.0
-    assert [event.type for event in due_budget_events(state, [])] == ["budget_spent"]
+    assert [event.type for event in due_events(state, [])] == ["budget_spent"]
 
 
 def test_no_budget_gives_no_events() -> None:
     state = started().apply_all([Spent(test="a", dollars=1e5), Spent(test="b", tokens=5)])
-    assert list(due_budget_events(state, ["a", "b"])) == []
+    assert list(due_events(state, ["a", "b"])) == []
 
 
 def test_only_working_agents_are_asked_to_submit() -> None:
     state = started(each=1.0)
     for test, dollars in (("a", 1.0), ("b", 0.99), ("c", 3.0)):
         state.apply(Spent(test=test, dollars=dollars))
-    assert [event.test for event in due_budget_events(state, ["a", "b"]) if isinstance(event, OverBudget)] == ["a"]
+    assert [event.test for event in due_events(state, ["a", "b"]) if isinstance(event, OverBudget)] == ["a"]
 
 
 def test_unknown_price_keeps_budget_spent() -> None:
     state = started(budget=1.0).apply_all([Spent(test="a", dollars=2.0, tokens=1)])
-    state.apply_all(list(due_budget_events(state, [])))
+    state.apply_all(list(due_events(state, [])))
     state.apply(Spent(test="a", dollars=None, tokens=2))
     assert state.budget.is_used_up
     assert cost_text(state, is_imputed=False) == "?/1"
@@ -145,7 +145,7 @@ def test_older_journal_and_sweep_have_no_budget() -> None:
     spent = b'{"seq": 2, "at": 2.0, "type": "spent", "test": "a", "dollars": 0.5, "tokens": 7}'
     state = SweepState().apply_all(map(parse_event, (started, spent)))
     assert (state.budget, state.spending) == (NO_BUDGET, Spending(0.5, 7, priced=1))
-    assert list(due_budget_events(state, ["a"])) == []
+    assert list(due_events(state, ["a"])) == []
     spec = SweepSpec.model_validate_json(
         b'{"version": 2, "sweep": "s", "repository": "/r", "base": "b", "created_at": 1, "mngr": {"path": "mngr"}}'
     )

@@ -128,7 +128,7 @@ async def test_an_agent_over_its_own_hands_in_and_is_judged_as_usual(tmp_path: P
         mngr._hand_in(mngr.agents[cheap.agent], "")
     told = [event for event in recover_journal(context.folder.events).events if isinstance(event, MessageSent)]
     assert [event.by for event in told] == ["the budget"]
-    assert told[0].text.startswith("You have used up your budget of $1. Hand in now")
+    assert told[0].text.startswith("You have used up your budget of $1. Submit now")
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
 
 
