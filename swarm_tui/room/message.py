@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 
 from textual import events
@@ -11,44 +10,23 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import TextArea
 
-from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.journal.requests import RequestKind
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.questions import Question, QuestionKind, answer_problem
+from swarm_tui.model.questions import Question, QuestionKind
 from swarm_tui.model.text import fit_to_terminal, plain, plain_lines
 from swarm_tui.questions.inbox import NOT_ALL
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.spans import Line, Span, cut_line, wrap_text
 from swarm_tui.room.inbox.draw import draw_ask
-from swarm_tui.room.store import Store
 from swarm_tui.room.widgets.lines import TextLines
 
 RECEIVERS_SHOWN = 8
 INPUT_LINES = 7
-POLL = 0.1
 
 Drafts = MutableMapping[str, str]
 """Unsent texts by the tests of their receivers."""
 Deliver = Callable[[str], Awaitable[str]]
 """Sends a text. Returns why it was not accepted, or ""."""
-
-
-async def deliver_answer(store: Store, asks: Sequence[tuple[str, Question | None]], text: str) -> str:
-    """Send the answer to inbox items, each with its question, to the engine. Return why it failed, or ""."""
-    problems = (answer_problem(ask, text) for _, ask in asks if ask is not None)
-    problem = store.why_no_requests() or next(filter(None, problems), "")
-    if problem:
-        return problem
-    try:
-        request = store.send_request(RequestKind.ANSWER, text=text, items=[item for item, _ in asks])
-    except SwarmError as error:
-        return str(error)
-    while (answer := store.live_state.answers.get(request.id)) is None:
-        if problem := store.why_no_requests():
-            return problem
-        await asyncio.sleep(POLL)
-    return "" if answer.is_done else answer.detail or "it was not answered"
 
 
 class MessageInput(TextArea):

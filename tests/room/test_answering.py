@@ -14,9 +14,12 @@ from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model.questions import Question, QuestionKind, QuestionPart
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
-from swarm_tui.questions.events import Asked
+from swarm_tui.questions.events import AskClosed, Asked
+from swarm_tui.questions.inbox import ItemGroup
 from swarm_tui.room.app import RoomApp
+from swarm_tui.room.inbox.session import NOTHING_HERE, InboxSession
 from swarm_tui.room.message import MessageScreen
+from swarm_tui.room.store import Store
 from tests.room.scenes import Scene, press, room_on, shows, text_on_screen
 from tests.waiting import eventually
 
@@ -259,3 +262,86 @@ async def test_decision_is_given_by_retry_with_note(folder: SweepFolder) -> None
         await shows(pilot, "retry requested for 1 test")
         (request,) = RequestFollower(folder).read()[0]
         assert (request.kind, request.tests, request.text) == (RequestKind.RETRY, (test,), "19 percent")
+
+
+# The session, without a terminal.
+
+
+def session_on(folder: SweepFolder) -> tuple[InboxSession, list[str]]:
+    """Return a session, and a list that grows with each change."""
+    store, changes = Store(folder), list[str]()
+    while store.read_new_events():
+        pass
+    session = InboxSession(store, lambda: changes.append("changed"))
+    session.update()
+    return session, changes
+
+
+def put_cursor_on(session: InboxSession, test: str) -> None:
+    session.cursor = next(number for number, row in enumerate(session.rows) if test in str(row))
+
+
+def test_session_answers_item_and_emits_change(folder: SweepFolder) -> None:
+    ask(folder, "permission")
+    session, changes = session_on(folder)
+    assert session.why_not_yes_or_no() == ""
+    assert session.answer("yes") == ""
+    assert changes == ["changed"]
+    assert session.why_not_answer() == "an answer is being sent"
+    (request,) = RequestFollower(folder).read()[0]
+    assert session.item is not None
+    assert (request.items, request.text) == ((session.item.id,), "yes")
+
+
+def test_session_reports_why_key_is_unavailable(folder: SweepFolder, engine: EngineLock) -> None:
+    session, _ = session_on(folder)
+    assert session.why_no_row() == session.why_not_answer() == session.why_no_group() == NOTHING_HERE
+    ask(folder, "choice", "form", "permission")
+    session, _ = session_on(folder)
+    put_cursor_on(session, "test_choice")
+    assert "press Enter and a digit" in session.why_not_yes_or_no()
+    assert session.why_no_option(2) == session.why_not_answer_all() == ""
+    assert session.why_no_option(3) == "this item has 2 options"
+    assert session.why_no_rule() == "rules work only for permissions with a complete command"
+    put_cursor_on(session, "test_form")
+    assert session.why_not_yes_or_no() == "this needs a text: press m"
+    assert session.why_no_option(1) == "no options: press m to write an answer"
+    assert session.answer("maybe") == "invalid answer 'maybe'; expected a whole number, 1 to 65535"
+    put_cursor_on(session, "test_permission")
+    assert session.why_no_rule() == ""
+    engine.release()
+    session.store.check_engine()
+    assert session.why_not_yes_or_no().startswith("the engine runs on m")
+
+
+def test_session_keeps_cursor_on_its_row(folder: SweepFolder) -> None:
+    ask(folder, "choice", "form", "permission", "plan")
+    session, changes = session_on(folder)
+    put_cursor_on(session, "test_plan")
+    group = session.group
+    assert group is not None
+    session.open_group(group)
+    assert [row for row in session.rows if isinstance(row, ItemGroup)]
+    assert session.update() is False
+    assert session.rows == list(group.items)
+    session.close_group()
+    assert session.group == group
+    assert session.defer() is True
+    session.update()
+    put_cursor_on(session, "test_plan")
+    assert session.cursor == len(session.rows) - 1
+    session.update("test_form")
+    assert len(session.rows) == 1
+    assert changes == ["changed"] * 3
+
+
+async def test_answer_all_closes_when_questions_are_answered_elsewhere(folder: SweepFolder) -> None:
+    ask(folder, "permission")
+    async with room_on(folder, WIDE) as (app, pilot):
+        await press(pilot, "A")
+        await shows(pilot, "y yes · n no · Esc closes")
+        await press(pilot, "x")
+        await shows(pilot, "not one of the options · y yes · n no · Esc closes")
+        with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq) as journal:
+            journal.append(AskClosed(test="tests/test_a.py::test_permission", ask="6", why="on the screen"))
+        await shows(pilot, "these questions are answered or closed", "Enter closes")

@@ -124,7 +124,7 @@ def test_later_defers_item_and_undoes_it(terminal: ProgramTerminal) -> None:
     terminal.press("G")
     terminal.wait_until(lambda screen: (row := screen.list("Inbox ").selected) is not None and row.has("later"))
     terminal.press("l")
-    terminal.wait_for("later: not deferred any more")
+    terminal.wait_for("later: no longer deferred")
 
 
 def test_rule_is_confirmed_added_and_removed(terminal: ProgramTerminal) -> None:

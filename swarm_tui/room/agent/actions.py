@@ -170,7 +170,8 @@ class AgentCommands:
 
     def write_message(self) -> None:
         """Send text to the agents. For an agent that asks through its hook, the text answers exactly that question."""
-        from swarm_tui.room.message import MessageScreen, deliver_answer
+        from swarm_tui.room.inbox.session import deliver_answer
+        from swarm_tui.room.message import MessageScreen
 
         receivers, screen = self._receivers(), self._screen
         open_asks = [ask for ask in receivers[0].asks if ask.answered_at is None] if len(receivers) == 1 else []

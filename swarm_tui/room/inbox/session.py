@@ -1,234 +1,235 @@
-"""Answers to items of the inbox: one agent, a whole group, later, or by a rule for the rest of the sweep."""
+"""`InboxSession`: what the Inbox screen works on: rows, answers, deferred items, rules. Without Textual."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from swarm_tui.errors import SwarmError
-from swarm_tui.journal.requests import RequestKind
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.requests import Request, RequestKind
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.questions import NO, YES, AnswerRule, answer_problem, common_subject, fits
+from swarm_tui.model.questions import NO, YES, AnswerRule, Question, answer_problem, common_subject, fits
 from swarm_tui.questions.groups import proposed_rules
-from swarm_tui.questions.inbox import Item
-from swarm_tui.room.actions import OF_NO_SWEEP, Action
-from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen
+from swarm_tui.questions.inbox import Item, ItemGroup
+from swarm_tui.room.grid.draw_layout import fits_words
 from swarm_tui.room.inbox.draw import has_digits
-from swarm_tui.room.store import VIEW_CHANGED
-
-if TYPE_CHECKING:
-    from swarm_tui.room.inbox.screen import InboxScreen
+from swarm_tui.room.store import Store
 
 NOTHING_HERE: Final = "nothing under the cursor"
+POLL: Final = 0.1
+
+Row = ItemGroup | Item | AnswerRule
+Asked = tuple[str, Question | None]
+"""The id of an inbox item with its question."""
 
 
-class AnswerCommands:
-    """Actions that answer items of the inbox."""
+def send_answer(store: Store, asked: Iterable[Asked], text: str) -> tuple[Request | None, str]:
+    """Check an answer to inbox items and send it to the engine. Return the request, or why it was not sent."""
+    items = list(asked)
+    problems = (answer_problem(question, text) for _, question in items if question is not None)
+    if problem := store.why_no_requests() or next(filter(None, problems), ""):
+        return None, problem
+    try:
+        return store.send_request(RequestKind.ANSWER, text=text, items=[item for item, _ in items]), ""
+    except SwarmError as error:
+        store.note("error", f"cannot send the answer: {error}")
+        return None, str(error)
 
-    def __init__(self, screen: InboxScreen) -> None:
-        self._screen = screen
 
-    def actions(self) -> tuple[Action, ...]:
-        return (
-            Action("inbox.yes", ("y",), "yes", "Answer yes to the item under the cursor (one agent)", self.say_yes,
-                   self.why_not_yes_or_no, rank=1, is_of_now=True, is_hidden=True),
-            Action("inbox.no", ("n",), "no", "Answer no to the item under the cursor (one agent)", self.say_no,
-                   self.why_not_yes_or_no, rank=2, is_of_now=True, is_hidden=True),
-            Action("inbox.answer_all", ("A",), "answer all",
-                   "Answer all items of the group: one agent first, then the others", self.answer_group,
-                   self.why_no_group, rank=3, is_of_now=True, is_hidden=True),
-            Action("inbox.message", ("m",), "write", "Write an answer (one agent)", self.write_answer,
-                   self.why_not_answer, rank=4, is_of_now=True, opens_box=True),
-            Action("inbox.later", ("l",), "later", "Defer to the end of the list until it changes; again: undo",
-                   self.put_off, lambda: "" if self._screen.current_group() is not None else NOTHING_HERE, rank=5,
-                   is_of_now=True),
-            Action("inbox.make_rule", ("r",), "always", "Always answer yes to this in this sweep; shows the rule first",
-                   self.make_rule, self.why_no_rule, rank=6, is_of_now=True, why_not_in_watch=OF_NO_SWEEP,
-                   is_hidden=True),
-            Action("inbox.end_rule", ("u",), "", "Remove the rule under the cursor", self.end_rule,
-                   self.why_not_end_rule, rank=8, is_of_now=True, why_not_in_watch=OF_NO_SWEEP),
-        )  # fmt: skip
+async def deliver_answer(store: Store, asked: Sequence[Asked], text: str) -> str:
+    """Send an answer and wait until the agent has received it. Return why it did not, or ""."""
+    request, problem = send_answer(store, asked, text)
+    while request is not None and not problem:
+        if (answer := store.live_state.answers.get(request.id)) is not None:
+            return "" if answer.is_done else answer.detail or "it was not answered"
+        await asyncio.sleep(POLL)
+        problem = store.why_no_requests() if request.id not in store.live_state.answers else ""
+    return problem
 
-    # One item.
 
-    def why_not_answer(self) -> str:
-        item = self._screen.current_item()
-        if item is None:
-            return NOTHING_HERE
-        if item.id in self._screen.store.answering():
-            return "an answer is being sent"
-        return item.problem or self._screen.store.why_no_requests()
+class InboxSession:
+    """The rows of the inbox, the one under the cursor, and the actions on it. Calls `changed` after each change."""
 
-    def why_not_yes_or_no(self) -> str:
-        item = self._screen.current_item()
-        reason = self.why_not_answer()
-        if not reason and item is not None and item.options != (YES, NO):
-            reason = (
-                "yes or no does not answer this: press Enter and a digit, or m"
-                if has_digits(item)
-                else "this needs a text: press m"
-            )
-        return reason
+    def __init__(self, store: Store, changed: Callable[[], None] = lambda: None) -> None:
+        self.store = store
+        self.rows: list[Row] = []
+        self.cursor = 0
+        self.opened: str | None = None
+        """Key of the open group."""
+        self._changed = changed
 
-    def say_yes(self) -> None:
-        self._answer_current(YES)
+    # Rows.
 
-    def say_no(self) -> None:
-        self._answer_current(NO)
+    def update(self, filter_words: str = "") -> bool:
+        """Compute the rows. The cursor stays on its row. Return whether the open group is gone."""
+        was, group = self.row, self.group if self.opened is not None else None
+        is_gone = self.opened is not None and group is None
+        if is_gone:
+            self.opened = None
+        self.rows = [row for row in self._all_rows(group) if not filter_words or fits_words(filter_words, _words(row))]
+        self._move_to(row_key(was) if was is not None else "")
+        return is_gone
 
-    def choose(self, digit: int) -> None:
-        """Answer the current item with the option of this number."""
-        item, reason = self._screen.current_item(), self.why_not_answer()
-        if reason or item is None:
-            self._screen.show_message(f"answer: {reason}", "warning")
-        elif not 1 <= digit <= len(item.options):
-            has = (
-                f"this item has {counted(len(item.options), 'option')}"
-                if item.options
-                else "no options: press m to write an answer"
-            )
-            self._screen.show_message(f"answer: {has}", "warning")
-        elif has_digits(item):
-            self._answer_current(str(digit))
-        else:
-            # A question that allows several options.
-            self._write(item, str(digit))
+    def _all_rows(self, group: ItemGroup | None) -> Sequence[Row]:
+        return group.items if group is not None else [*self.store.inbox(), *self.store.state.rules.values()]
 
-    def _answer_current(self, text: str) -> None:
-        """Send the answer to the item under the cursor to the engine."""
-        item, store = self._screen.current_item(), self._screen.store
-        if item is None:
-            return
-        problem = store.why_no_requests() or (answer_problem(item.ask, text) if item.ask is not None else "")
-        if problem:
-            self._screen.show_message(f"answer: {problem}", "warning")
-            return
-        try:
-            store.send_request(RequestKind.ANSWER, text=text, items=[item.id])
-        except SwarmError as error:
-            store.note("error", f"cannot send the answer: {error}")
-            self._screen.show_message(str(error), "error")
-            return
-        self._screen.show_message("1 answer: sent to the engine")
-        self._screen.apply_change(VIEW_CHANGED)
+    def _move_to(self, key: str) -> None:
+        keys = [row_key(row) for row in self.rows]
+        self.cursor = keys.index(key) if key in keys else max(0, min(self.cursor, len(keys) - 1))
 
-    def write_answer(self) -> None:
-        """Open a text box for an answer to one agent, below its question."""
-        item = self._screen.current_item()
-        if item is not None:
-            self._write(item)
+    def open_group(self, group: ItemGroup) -> None:
+        self.opened, self.cursor = group.key, 0
+        self._changed()
 
-    def _write(self, item: Item, text: str = "") -> None:
-        from swarm_tui.room.message import MessageScreen, deliver_answer
+    def close_group(self) -> None:
+        """Return to the list of groups, with the cursor on the group that was open."""
+        key, self.opened = self.opened, None
+        self.update()
+        self._move_to(key or "")
+        self._changed()
 
-        store, record = self._screen.store, self._screen.current_record()
-        if record is None:
-            return
-        receiver = record._replace(question=item.text, options=item.options)
-        ask = item.ask
+    @property
+    def row(self) -> Row | None:
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
-        async def deliver(answer: str) -> str:
-            return await deliver_answer(store, [(item.id, ask)], answer)
+    @property
+    def group(self) -> ItemGroup | None:
+        """The open group, or the one under the cursor."""
+        if self.opened is not None:
+            return next((group for group in self.store.inbox() if group.key == self.opened), None)
+        return self.row if isinstance(self.row, ItemGroup) else None
 
-        def tell(is_accepted: bool | None) -> None:
-            if not is_accepted:
-                self._screen.show_message("nothing was answered")
-            self._screen.apply_change(VIEW_CHANGED)
+    @property
+    def item(self) -> Item | None:
+        """The item under the cursor. For a group, its first item."""
+        if isinstance(self.row, ItemGroup):
+            return next(iter(self.row.answerable), self.row.items[0])
+        return self.row if isinstance(self.row, Item) else None
 
-        box = MessageScreen([receiver], self._screen.room.drafts, deliver, ask=ask, text=text)
-        self._screen.room.push_screen(box, tell)
+    @property
+    def rule(self) -> AnswerRule | None:
+        return self.row if isinstance(self.row, AnswerRule) else None
 
-    # Whole groups.
+    @property
+    def tests(self) -> tuple[str, ...]:
+        if isinstance(self.row, ItemGroup):
+            return self.row.tests
+        return (self.row.test,) if isinstance(self.row, Item) and self.row.test else ()
+
+    @property
+    def record(self) -> TestRecord | None:
+        return self.store.record(self.item.test) if self.item is not None else None
+
+    def is_answering(self, row: Row) -> bool:
+        """Return whether an answer to the row is being delivered."""
+        items = row.items if isinstance(row, ItemGroup) else (row,)
+        return any(item.id in self.store.answering() for item in items)
+
+    def why_no_row(self) -> str:
+        return "" if self.row is not None else NOTHING_HERE
 
     def why_no_group(self) -> str:
-        group = self._screen.current_group()
+        return "" if self.group is not None else NOTHING_HERE
+
+    # Answers.
+
+    def why_not_answer(self) -> str:
+        """Return why the item under the cursor cannot be answered with a text, or ""."""
+        if self.item is None:
+            return NOTHING_HERE
+        if self.is_answering(self.item):
+            return "an answer is being sent"
+        return self.item.problem or self.store.why_no_requests()
+
+    def why_not_yes_or_no(self) -> str:
+        reason, item = self.why_not_answer(), self.item
+        if reason or item is None or item.options == (YES, NO):
+            return reason
+        if has_digits(item):
+            return "yes or no does not answer this: press Enter and a digit, or m"
+        return "this needs a text: press m"
+
+    def why_no_option(self, number: int) -> str:
+        """Return why the option of this number cannot be chosen, or ""."""
+        reason, item = self.why_not_answer(), self.item
+        if reason or item is None or 1 <= number <= len(item.options):
+            return reason
+        has = f"this item has {counted(len(item.options), 'option')}"
+        return has if item.options else "no options: press m to write an answer"
+
+    def why_not_answer_all(self) -> str:
+        group = self.group
         if group is None:
             return NOTHING_HERE
-        reason = self._screen.store.why_no_requests()
+        reason = self.store.why_no_requests()
         if reason or not group.answerable:
             return reason or group.items[0].problem
         item = group.answerable[0]
         return "" if has_digits(item) or item.options == (YES, NO) else "this needs a text: press m to answer one agent"
 
-    def answer_group(self) -> None:
-        """Open the screen that answers all items of the group."""
-        from swarm_tui.room.inbox.screen import GroupAnswerScreen
-
-        def tell(words: str | None) -> None:
-            self._screen.show_message(words or "nothing was answered")
-            self._screen.apply_change(VIEW_CHANGED)
-
-        group = self._screen.current_group()
-        if group is not None:
-            self._screen.room.push_screen(GroupAnswerScreen(group, self._screen.store), tell)
+    def answer(self, text: str) -> str:
+        """Send an answer to the item under the cursor. Return why it was not sent, or ""."""
+        item = self.item
+        if item is None:
+            return NOTHING_HERE
+        _, problem = send_answer(self.store, [(item.id, item.ask)], text)
+        if not problem:
+            self._changed()
+        return problem
 
     # Later.
 
-    def put_off(self) -> None:
-        """Defer the item under the cursor, or undo that."""
-        group, item = self._screen.current_group(), self._screen.current_item()
-        if group is None or item is None:
-            return
-        items: Iterable[Item] = [item] if self._screen.opened is not None else group.items
-        is_later = not group.is_later
-        self._screen.store.put_off.change([each.id for each in items], is_later=is_later)
-        back = "deferred to the end of the list until it changes" if is_later else "not deferred any more"
-        self._screen.show_message(f"later: {back}")
-        self._screen.apply_change(VIEW_CHANGED)
+    def defer(self) -> bool:
+        """Defer the item or group under the cursor, or undo that. Return whether it is now deferred."""
+        group, item = self.group, self.item
+        assert group is not None
+        assert item is not None
+        items = (item,) if self.opened is not None else group.items
+        self.store.put_off.change([each.id for each in items], is_later=not group.is_later)
+        self._changed()
+        return not group.is_later
 
     # Rules.
 
-    def _proposed(self) -> list[AnswerRule]:
-        item, record = self._screen.current_item(), self._screen.current_record()
-        if item is None or item.ask is None or record is None:
-            return []
-        return proposed_rules(item.ask, record.own_places)
+    def proposed_rules(self) -> list[AnswerRule]:
+        """Return the rules that would answer the item under the cursor, narrowest first."""
+        item, record = self.item, self.record
+        return proposed_rules(item.ask, record.own_places) if record and item is not None and item.ask else []
+
+    def waiting_for(self, rule: AnswerRule) -> int:
+        """Return the number of open questions that a rule would answer."""
+        records = self.store.state.records.values()
+        asked = ((ask.ask, common_subject(ask.ask, record.own_places)) for record in records for ask in record.asks)
+        return sum(fits(rule, ask, subject) for ask, subject in asked)
 
     def why_no_rule(self) -> str:
-        if self._screen.current_item() is None:
+        if self.item is None:
             return NOTHING_HERE
-        reason = self._screen.store.why_no_requests()
-        return reason or ("" if self._proposed() else "rules work only for permissions with a complete command")
+        reason = self.store.why_no_requests()
+        return reason or ("" if self.proposed_rules() else "rules work only for permissions with a complete command")
 
-    def make_rule(self) -> None:
-        """Let the user choose how much the rule allows, confirm the rule, and add it."""
-        rules = self._proposed()
-        entries = [
-            Choosable(str(number), rule.words, key=str(number + 1), detail=f"{self._waiting_for(rule)} asking this now")
-            for number, rule in enumerate(rules)
-        ]
+    def add_rule(self, rule: AnswerRule) -> None:
+        self.store.send_request(RequestKind.MAKE_RULE, rule=rule)
 
-        def confirm(values: tuple[str, ...] | None) -> None:
-            if not values:
-                self._screen.show_message("no rule was added")
-                return
-            rule = rules[int(values[0])]
-            details = [rule.words, f"{self._waiting_for(rule)} asking this now get the same answer"]
-            details.append("press u to remove the rule; earlier answers are not undone")
-            question = ConfirmScreen("Always answer yes, until this sweep ends?", details)
-            self._screen.room.push_screen(question, lambda is_yes: self._send_rule(rule) if is_yes else None)
+    def why_not_remove_rule(self) -> str:
+        return self.store.why_no_requests() if self.rule is not None else "no rule under the cursor"
 
-        self._screen.room.push_screen(PickScreen("Always answer yes in this sweep to", entries), confirm)
+    def remove_rule(self) -> None:
+        if self.rule is not None:
+            self.store.send_request(RequestKind.END_RULE, text=self.rule.id)
 
-    def _waiting_for(self, rule: AnswerRule) -> str:
-        records = self._screen.store.state.records.values()
-        number = sum(
-            fits(rule, ask.ask, common_subject(ask.ask, record.own_places)) for record in records for ask in record.asks
-        )
-        return counted(number, "agent")
 
-    def _send_rule(self, rule: AnswerRule) -> None:
-        try:
-            self._screen.store.send_request(RequestKind.MAKE_RULE, rule=rule)
-        except SwarmError as error:
-            self._screen.show_message(str(error), "error")
+def row_key(row: Row) -> str:
+    """Return the key that identifies a row in the next update."""
+    return row.key if isinstance(row, ItemGroup) else row.id
 
-    def why_not_end_rule(self) -> str:
-        if self._screen.current_rule() is None:
-            return "no rule under the cursor"
-        return self._screen.store.why_no_requests()
 
-    def end_rule(self) -> None:
-        rule = self._screen.current_rule()
-        if rule is not None:
-            self._screen.store.send_request(RequestKind.END_RULE, text=rule.id)
+def _words(row: Row) -> str:
+    """Return the words that a filter searches."""
+    if isinstance(row, AnswerRule):
+        return f"rule {row.id} {row.words}"
+    if isinstance(row, Item):
+        return f"{row.title} {row.test} {row.agent}"
+    return " ".join((row.kind.value, row.title, *(item.title for item in row.items), *row.tests))
