@@ -12,11 +12,7 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.room.store import Store, SweepChanged
 
 if TYPE_CHECKING:
-    from textual.worker import Worker, WorkType
-
-    from swarm_tui.review.changes import Fix
     from swarm_tui.room.app import RoomApp
-    from swarm_tui.room.fixes.session import ReviewState
     from swarm_tui.room.screen import RoomScreen
 
 
@@ -216,30 +212,3 @@ class ScreenServices(Protocol):
 
     def apply_change(self, change: SweepChanged) -> None:
         """Update the screen."""
-
-
-class FixesServices(ScreenServices, Protocol):
-    """Protocol of the Fixes screen."""
-
-    @property
-    def review_state(self) -> ReviewState | None:
-        """The open review; None without one."""
-
-    @property
-    def current_fix(self) -> Fix | None:
-        """The fix under the cursor."""
-
-    def why_no_fix(self) -> str:
-        """Return why the cursor is not on a fix, or ""."""
-
-    def reviewed_fix(self) -> tuple[ReviewState, Fix]:
-        """Return the review and the fix under the cursor. Call it only if `why_no_fix` returns ""."""
-
-    def show_fix(self, fix: Fix) -> None:
-        """Move the cursor to a fix if it is listed."""
-
-    def show_verdicts(self) -> None:
-        """Draw the verdicts and compute the preview of the plan."""
-
-    def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> Worker[None]:
-        """Start a worker. An exclusive worker cancels the other workers of its group."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from swarm_tui.review.review import Review
     from swarm_tui.room.agent.screen import AgentScreen
     from swarm_tui.room.agent_access import AgentAccess
-    from swarm_tui.room.fixes.session import ReviewState
+    from swarm_tui.room.fixes.session import ReviewSession
 
 
 DUE: Final = 10
@@ -324,13 +324,13 @@ class RoomApp(App[str]):
         from swarm_tui.room.fixes.screen import FixesScreen
 
         screen = self._screens.get("fixes")
-        return screen.plan.closing_line if isinstance(screen, FixesScreen) else ""
+        return screen.closing_line if isinstance(screen, FixesScreen) else ""
 
     @property
-    def review_state(self) -> ReviewState | None:
-        """The open review of the Fixes screen, or None."""
+    def review_session(self) -> ReviewSession | None:
+        """The review on the Fixes screen, or None."""
         screen = self._screens.get("fixes")
-        return getattr(screen, "review_state", None)
+        return getattr(screen, "session", None)
 
     def leave(self) -> None:
         from swarm_tui.agents.types import agent_type_of_sweep

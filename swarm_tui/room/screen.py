@@ -327,7 +327,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         width, height = self.size.width or 80, self.size.height or 24
         lines = draw_header(header_facts(self.store, self), width, 2 if height >= 12 else 1)
         if height >= LOW:
-            lines.append(draw_screen_line(screen_facts(self.store, self.room.review_state, self.NAME), width))
+            lines.append(draw_screen_line(screen_facts(self.store, self.room.review_session, self.NAME), width))
         self.header.show(lines)
         self.draw_footer()
 

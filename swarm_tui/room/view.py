@@ -18,7 +18,7 @@ from swarm_tui.room.draw.frame import HeaderFacts, NextFacts, ScreenFacts
 from swarm_tui.room.store import EngineState, Store
 
 if TYPE_CHECKING:
-    from swarm_tui.room.fixes.session import ReviewState
+    from swarm_tui.room.fixes.session import ReviewSession
     from swarm_tui.room.screen import RoomScreen
 
 
@@ -115,7 +115,7 @@ def open_items(store: Store) -> list[Item]:
     return [item for group in store.inbox() if not group.is_later for item in group.items]
 
 
-def screen_facts(store: Store, review: ReviewState | None, here: str) -> list[ScreenFacts]:
+def screen_facts(store: Store, review: ReviewSession | None, here: str) -> list[ScreenFacts]:
     """Return the screens with their number of open items. The Hosts screen is left out if the sweep has no hosts."""
     numbers = {
         "fixes": open_fix_count(store, review),
@@ -135,7 +135,7 @@ def _title(entry: ScreenEntry, store: Store) -> str:
     return entry.watch_title or entry.title if store.is_watch else entry.title
 
 
-def open_fix_count(store: Store, review: ReviewState | None) -> int:
+def open_fix_count(store: Store, review: ReviewSession | None) -> int:
     """Return the number of fixes without a verdict. Before the review is open, use the saved verdicts."""
     if store.past is not None and store.state.integration.state != "done":
         return 0
@@ -145,7 +145,7 @@ def open_fix_count(store: Store, review: ReviewState | None) -> int:
     return max(0, integration.fixes - store.decided_fixes()) if integration.state == "done" else 0
 
 
-def next_facts(store: Store, review: ReviewState | None) -> NextFacts | None:
+def next_facts(store: Store, review: ReviewSession | None) -> NextFacts | None:
     """Return the next steps after the sweep; None while its engine is running."""
     state = store.state
     if store.engine is not EngineState.ENDED or state.ended_why is None or not state.records:

@@ -16,7 +16,7 @@ from swarm_tui.review.hand_over import pull_request
 from swarm_tui.review.open import review_sweep
 from swarm_tui.review.tests import ReviewTests
 from swarm_tui.review.verdicts import Verdict, applied_branch_of, count_decided
-from swarm_tui.room.fixes.session import ReviewTestRunner
+from swarm_tui.room.fixes.tests import ReviewTestRunner
 from swarm_tui.testing.settings import TestSettings
 from tests.report.test_page import summary_of
 from tests.room.larder import ENDED, LEFT_OUT, LarderSweep, begin_larder

@@ -17,7 +17,7 @@ from swarm_tui.model.used_code import USED_FILE, UsedCode
 from swarm_tui.review.review import Review
 from swarm_tui.review.tests import ReviewTests
 from swarm_tui.review.verdicts import ReviewFolder, review_of_sweep
-from swarm_tui.room.fixes.session import ReviewTestRunner
+from swarm_tui.room.fixes.tests import ReviewTestRunner
 from swarm_tui.testing.settings import TestSettings
 from tests.git_project import PYTEST_INI, GitProject, file_contents
 from tests.integrator.integrator_project import CODE, TEST_FILE, SweptProject, changed

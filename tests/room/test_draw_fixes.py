@@ -17,10 +17,10 @@ from swarm_tui.room.draw.code import draw_bare_line, draw_hunk, lexer_class_for
 from swarm_tui.room.draw.spans import text_of, width_of
 from swarm_tui.room.draw.transcript import draw_progress
 from swarm_tui.room.fixes.draw import (
-    EffectFacts,
+    EffectView,
     FixEvidence,
-    FixFacts,
-    PlanFacts,
+    FixView,
+    PlanView,
     draw_diff_summary,
     draw_effect,
     draw_evidence,
@@ -29,8 +29,8 @@ from swarm_tui.room.fixes.draw import (
     draw_teeth,
 )
 
-FIX = FixFacts(3, "Keep the exit code on copy", "", 9, 2, 3, 0, 1, False, False)
-PLAN = PlanFacts(11, 7, 2, 0, True, (), 9, "swarm/x/reviewed")
+FIX = FixView(3, "Keep the exit code on copy", "", 9, 2, 3, 0, 1, False, False)
+PLAN = PlanView(11, 7, 2, 0, True, (), 9, "swarm/x/reviewed")
 HUNK = [
     "@@ -88,5 +88,6 @@ def copy(",
     " def copy(source):",
@@ -72,13 +72,13 @@ def test_branch_problem_is_in_plan_line_at_every_width() -> None:
 
 @pytest.mark.parametrize(("verdict", "word"), [("keep", "keep"), ("revert", "REVERT"), ("later", "later"), ("", "·")])
 def test_fix_row_shows_verdict_as_word(verdict: str, word: str) -> None:
-    facts = FixFacts(1, "x", verdict, 1, 0, None, 0, 1, False, False)
+    facts = FixView(1, "x", verdict, 1, 0, None, 0, 1, False, False)
     assert text_of(draw_fix(facts, 40)).split()[1] == word
 
 
 @given(st.integers(1, 200), st.text(max_size=60), st.integers(0, 999), st.integers(1, 9))
 def test_fix_row_fits_width(width: int, title: str, lines: int, agents: int) -> None:
-    row = draw_fix(FixFacts(1, "t" + title.replace("\n", " "), "keep", lines, lines, 3, 1, agents, False, True), width)
+    row = draw_fix(FixView(1, "t" + title.replace("\n", " "), "keep", lines, lines, 3, 1, agents, False, True), width)
     assert width_of(row) <= width
 
 
@@ -181,16 +181,16 @@ def test_plan_line_fits_every_width(width: int, has_conflict: bool, is_applied: 
 
 
 def test_plan_line_names_conflicts() -> None:
-    line = text_of(draw_plan(PlanFacts(11, 7, 2, 0, True, ("#3 with #5",), 9, "b"), 100))
+    line = text_of(draw_plan(PlanView(11, 7, 2, 0, True, ("#3 with #5",), 9, "b"), 100))
     assert "conflict #3 with #5" in line
 
 
 def test_effect_line_describes_revert() -> None:
-    clean = EffectFacts(is_reverted=False, is_known=True, tests_red=3, why_rank="3 agents wrote this")
+    clean = EffectView(is_reverted=False, is_known=True, tests_red=3, why_rank="3 agents wrote this")
     line = text_of(draw_effect(clean, 100))
     assert line.startswith(" if reverted: clean · 3 tests go red")
     assert line.rstrip().endswith("3 agents wrote this")
-    bad = EffectFacts(is_reverted=True, is_known=True, conflict_with=("#5",), conflict_paths=("a.py",))
+    bad = EffectView(is_reverted=True, is_known=True, conflict_with=("#5",), conflict_paths=("a.py",))
     assert text_of(draw_effect(bad, 100)).startswith(" reverted: conflicts with #5 in a.py  c: resolve")
     crowded = replace(bad, why_rank="rank 2: turns 2 tests green, 2 agents submitted it")
     assert text_of(draw_effect(crowded, 80)) == text_of(draw_effect(bad, 80)).rstrip()

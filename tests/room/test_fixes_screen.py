@@ -66,7 +66,7 @@ async def merge_view(
     async with app.run_test(size=size) as pilot:
         screen = app.screen
         assert isinstance(screen, FixesScreen)
-        await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
+        await until(pilot, lambda: screen.session is not None and screen.session.preview is not None)
         yield app, screen, pilot
 
 
@@ -76,8 +76,8 @@ async def until(pilot: Pilot[str], is_so: Callable[[], bool]) -> None:
 
 
 def verdicts_of(screen: FixesScreen) -> list[str]:
-    assert screen.review_state is not None
-    given = (screen.review_state.review.verdict(fix) for fix in screen.review_state.fixes)
+    assert screen.session is not None
+    given = (screen.session.review.verdict(fix) for fix in screen.session.fixes)
     return [verdict.value if verdict else "" for verdict in given]
 
 
@@ -100,8 +100,8 @@ async def test_unlisted_commits_are_counted(project: GitProject, tmp_path: Path)
     project.commit("Tidy up", {"notes.txt": "tidy\n"})
     project.git("switch", "--quiet", "main")
     async with merge_view(project, tmp_path, (80, 24)) as (_, screen, pilot):
-        assert screen.review_state is not None
-        assert len(screen.review_state.fixes) == 3
+        assert screen.session is not None
+        assert len(screen.session.fixes) == 3
         assert "Ranked 3 · 1 commit not listed: --all" in text_on_screen(pilot.app)
 
 
@@ -123,11 +123,11 @@ async def test_diff_follows_cursor(project: GitProject, tmp_path: Path) -> None:
 
 async def test_preloaded_diff_is_drawn_with_cursor(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (_, screen, pilot):
-        merge = screen.review_state
+        merge = screen.session
         assert merge is not None
         await until(pilot, lambda: merge.review.known_diff(merge.fixes[1]) is not None)
         screen.lines.move(1)
-        assert screen.details.diff.diff is merge.review.known_diff(merge.fixes[1])
+        assert screen.diff.diff is merge.review.known_diff(merge.fixes[1])
 
 
 async def test_conflict_offers_to_revert_later_fix(project: GitProject, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ async def test_conflict_offers_to_revert_later_fix(project: GitProject, tmp_path
         assert "Reverting #2 conflicts with #3" in text_on_screen(app)
         assert "lib.py: 1 place, 2 lines" in text_on_screen(app)
         await pilot.press("r")
-        await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
+        await until(pilot, lambda: screen.session is not None and screen.session.preview is not None)
         assert verdicts_of(screen) == ["", "revert", "revert"]
         assert "plan clean" in text_on_screen(app)
 
@@ -167,7 +167,7 @@ async def test_left_out_fix_is_swapped_in_for_conflicting_ones(project: GitProje
         await until(pilot, lambda: "#4 is in the plan for #2, #3" in text_on_screen(app))
         await until(pilot, lambda: "plan clean" in text_on_screen(app))
         assert "4 IN     Half by divmod" in text_on_screen(app)
-        state = screen.review_state
+        state = screen.session
         assert state is not None
         assert state.preview is not None
         assert state.preview.tree is not None
@@ -184,7 +184,7 @@ async def test_left_out_fix_is_swapped_in_for_conflicting_ones(project: GitProje
         assert verdicts_of(screen) == ["", "", ""]
         await pilot.press("Z")
         assert "again: #2+#3 are reverted, #4 is swapped in" in text_on_screen(app)
-        screen.show_fix(state.review.left_out[0])
+        screen.lines.move_to(3)
         await pilot.press("H")
         await until(pilot, lambda: "#4 2 hunks" in text_on_screen(app))
         await pilot.press("j", "n", "escape")
@@ -211,7 +211,7 @@ async def test_x_stops_background_run(project: GitProject, tmp_path: Path) -> No
         await pilot.press("V")
         assert "one run at a time, press X to stop it" in text_on_screen(app)
         await pilot.press("X")
-        state = screen.review_state
+        state = screen.session
         assert state is not None
         await until(pilot, lambda: not state.running)
         assert "stopped" in text_on_screen(app)
@@ -224,7 +224,7 @@ async def test_apply_asks_and_keeps_checkout(project: GitProject, tmp_path: Path
         await pilot.press("A")
         assert "nothing is reverted" in text_on_screen(app)
         await pilot.press("n")
-        await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
+        await until(pilot, lambda: screen.session is not None and screen.session.preview is not None)
         work_tree = {name: text for name, text in file_contents(project.root).items() if not name.startswith(".git")}
         await pilot.press("A", "r")
         await until(pilot, lambda: "Your checkout is unchanged" in text_on_screen(app))
@@ -248,16 +248,16 @@ async def test_fixes_screen_draws_at_every_size(project: GitProject, tmp_path: P
 async def test_filter_shows_matching_fixes(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("slash", *"whole", "enter")
-        assert [fix.rank for fix in screen.lines.shown] == [3]
+        assert [fix.rank for fix in screen.lines.rows] == [3]
         assert "1 match /whole" in text_on_screen(app)
         await pilot.press("escape")
-        assert len(screen.lines.shown) == 3
+        assert len(screen.lines.rows) == 3
 
 
 async def test_plan_is_shown_as_one_diff(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         await pilot.press("n")
-        await until(pilot, lambda: screen.review_state is not None and screen.review_state.preview is not None)
+        await until(pilot, lambda: screen.session is not None and screen.session.preview is not None)
         await pilot.press("D")
         await until(pilot, lambda: "The plan against the base" in text_on_screen(app))
         assert "+    return x // 2" in text_on_screen(app)
@@ -306,6 +306,6 @@ async def test_missing_branch_is_read_when_it_returns(project: GitProject, tmp_p
     async with merge_view(project, tmp_path) as (app, screen, pilot):
         tip = project.git("rev-parse", "integrated")
         project.git("branch", "--delete", "--force", "integrated")
-        await until(pilot, lambda: screen.review_state is None and "No fixes" in text_on_screen(app))
+        await until(pilot, lambda: screen.session is None and "No fixes" in text_on_screen(app))
         project.git("branch", "integrated", tip)
         await until(pilot, lambda: "3 fixes" in text_on_screen(app))

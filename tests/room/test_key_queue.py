@@ -92,7 +92,7 @@ async def test_keys_wait_while_fixes_are_loading() -> None:
     with integrated_sweep() as sweep:
         async with room_on(sweep, WIDE) as (app, pilot):
             await burst(pilot, "3yyj1")
-            review = app.review_state
+            review = app.review_session
             assert review is not None
             assert [fix.rank for fix in review.review.open_fixes] == [5, 6, 7]
             assert app.room_screen is not None

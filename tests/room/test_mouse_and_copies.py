@@ -139,7 +139,7 @@ async def test_fixes_border_is_dragged_in_both_layouts() -> None:
         async with room_on(sweep, scene) as (app, pilot):
             screen = app.room_screen
             assert isinstance(screen, FixesScreen)
-            fixes, reading = screen.lines, screen.details.reading
+            fixes, reading = screen.lines, screen.reading
             await drag(pilot, (reading.region.x, 10), (reading.region.x + 25, 10))
             assert (fixes.region.right, reading.region.right) == (reading.region.x, 200)
             assert fixes.region.width >= 100

@@ -15,12 +15,12 @@ from swarm_tui.journal.events import EngineEnded
 from swarm_tui.journal.progress_file import PROGRESS_FILE
 from swarm_tui.model.formatting import Progress
 from swarm_tui.room.draw.spans import text_of, width_of
-from swarm_tui.room.fixes.draw import NoFixesFacts, draw_no_fixes, no_fixes_message
+from swarm_tui.room.fixes.draw import NoFixesView, draw_no_fixes, no_fixes_message
 from tests.room.larder import ENDED, begin_larder
 from tests.room.scenes import Scene, room_on, text_on_screen
 from tests.waiting import eventually
 
-FACTS = NoFixesFacts(
+FACTS = NoFixesView(
     sweep="20261118",
     integration="none",
     detail="",
@@ -59,7 +59,7 @@ FACTS = NoFixesFacts(
         (replace(FACTS, is_simulated=True, integration="done"), "`swarm-tui demo` creates real ones"),
     ],
 )
-def test_no_fixes_message_has_progress_and_command(facts: NoFixesFacts, words: str) -> None:
+def test_no_fixes_message_has_progress_and_command(facts: NoFixesView, words: str) -> None:
     assert words in no_fixes_message(facts)[1]
 
 

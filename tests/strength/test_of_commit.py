@@ -16,7 +16,7 @@ from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import ReviewFolder
 from swarm_tui.room.draw.spans import text_of
 from swarm_tui.room.fixes.draw import draw_teeth
-from swarm_tui.room.fixes.session import ChangedTests
+from swarm_tui.room.fixes.tests import ChangedTests
 from swarm_tui.strength.review import ReviewStrength
 from swarm_tui.testing.settings import TestSettings
 from tests.git_project import GitProject

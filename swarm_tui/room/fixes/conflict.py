@@ -1,16 +1,16 @@
-"""Conflicts and swapping in a left-out fix."""
+"""Dialogs of the Fixes screen: resolve a conflict, and swap in a fix that the integrator left out."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from swarm_tui.adapters.processes.foreground import editor_command
-from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.errors import UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Conflict, Fix
+from swarm_tui.review.changes import Fix
 from swarm_tui.review.conflicts import (
     ConflictCopy,
     ManualResolution,
@@ -22,30 +22,58 @@ from swarm_tui.review.conflicts import (
     open_conflict,
 )
 from swarm_tui.review.verdicts import Verdict
-from swarm_tui.room.actions import Action, FixesServices
-from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen
+from swarm_tui.room.dialog import Choosable
 from swarm_tui.room.external import run_in_terminal
-from swarm_tui.room.fixes.session import ReviewState
+from swarm_tui.room.fixes.session import ReviewSession, ranks
 
-Command = Callable[[ConflictCopy], tuple[str, ...]]
-"""Returns the arguments of a program that resolves a conflict in its scratch copy."""
+if TYPE_CHECKING:
+    from swarm_tui.room.fixes.screen import FixesScreen
 
 
-def _sets_to_revert(found: Resolutions) -> list[Choosable]:
-    """Return an entry for each smallest set of other fixes to revert so that the conflict disappears."""
+async def resolve_conflict(screen: FixesScreen, session: ReviewSession, fix: Fix) -> None:
+    """Let the user choose how to resolve the conflict of reverting a fix."""
+    reverted = session.with_it_reverted(fix)
+    found = await asyncio.to_thread(find_resolutions, session.review, reverted)
+    work = await asyncio.to_thread(manual_resolution, session.review, fix.hunk_of or fix.id, reverted)
+    conflict = session.conflict_of(fix)
+    if session.current is not fix or conflict is None or reverted != session.with_it_reverted(fix):
+        return
+    screen.show_message("")
+    by_hand = _manual_work(work) or ", ".join(plain(path, 60) for path in conflict.paths[:3])
+    entries = [
+        *_sets_to_revert(found),
+        Choosable("keep", f"keep {session.number(fix.id)} as well", "the plan keeps all of them unchanged", "k"),
+        Choosable("edit", "resolve it in the editor", f"{by_hand}, in a scratch copy", "e"),
+        Choosable("tool", "resolve it with git mergetool", "in a scratch copy", "m"),
+    ]
+    against = ", ".join(session.number(other) for other in conflict.opponents)
+    title = f"Reverting {session.number(fix.id)} conflicts" + (f" with {against}" if against else "")
+    match await screen.pick(title, entries):
+        case "":
+            screen.show_message("nothing was decided")
+        case "keep":
+            session.decide_all([(fix, Verdict.KEEP)])
+        case ("edit" | "tool") as program:
+            await _resolve_by_hand(screen, session, fix, is_editor=program == "edit")
+        case number:
+            session.decide_all([(other, Verdict.REVERT) for other in (fix, *found.sets[int(number)])])
+
+
+def _sets_to_revert(found: Resolutions) -> Iterable[Choosable]:
+    """Yield an entry for each smallest set of other fixes to revert so that the conflict disappears."""
     if not found.sets:
         why_not = "a commit that is not a fix conflicts" if found.is_exact else "none found within the time limit"
-        return [Choosable("0", "revert others too", "", "r", "", why_not)]
-    entries = []
+        yield Choosable("0", "revert others too", "", "r", "", why_not)
     for number, fixes in enumerate(found.sets):
-        names = ", ".join(f"#{fix.rank}" for fix in fixes)
-        titles = plain(" · ".join(fix.title for fix in fixes), 60)
-        about = titles if found.is_exact else f"{titles} (a smaller set may exist)"
-        entries.append(Choosable(str(number), f"revert {names} too", about, "r" if number == 0 else str(number + 1)))
-    return entries
+        about = _titles(fixes) if found.is_exact else f"{_titles(fixes)} (a smaller set may exist)"
+        yield Choosable(str(number), f"revert {ranks(fixes)} too", about, "r" if number == 0 else str(number + 1))
 
 
-def hand_words(work: Sequence[ManualResolution]) -> str:
+def _titles(fixes: Iterable[Fix]) -> str:
+    return plain(" · ".join(fix.title for fix in fixes), 60)
+
+
+def _manual_work(work: Sequence[ManualResolution]) -> str:
     """Return the size of a manual resolution: `cli.py: 2 places, 9 lines`."""
     parts = []
     for each in work[:3]:
@@ -54,175 +82,53 @@ def hand_words(work: Sequence[ManualResolution]) -> str:
     return "; ".join(parts) + (f" and {len(work) - 3} more files" if len(work) > 3 else "")
 
 
-class ConflictResolution:
-    """Ways to resolve the conflict of one fix."""
-
-    def __init__(self, screen: FixesServices) -> None:
-        self._screen = screen
-
-    def why_not(self) -> str:
-        state, fix = self._screen.review_state, self._screen.current_fix
-        if state is None or fix is None:
-            return self._screen.why_no_fix()
-        if fix in state.review.left_out:
-            return "this fix is not on the branch: press s to swap it in"
-        return "" if state.conflict_of(fix) is not None else "reverting this fix does not conflict"
-
-    def offer(self) -> None:
-        state, fix = self._screen.reviewed_fix()
-        if state.conflict_of(fix) is not None:
-            self._screen.show_message(f"searching for conflicts of {state.number(fix.id)} …")
-            self._screen.start(partial(self._look_for_ways, state, fix), "resolve a conflict")
-
-    async def _look_for_ways(self, state: ReviewState, fix: Fix) -> None:
-        reverted = state.with_it_reverted(fix)
-        found = await asyncio.to_thread(find_resolutions, state.review, reverted)
-        work = await asyncio.to_thread(manual_resolution, state.review, fix.hunk_of or fix.id, reverted)
-        conflict = state.conflict_of(fix)
-        if self._screen.current_fix is fix and conflict is not None and reverted == state.with_it_reverted(fix):
-            self._screen.show_message("")
-            self._ask(state, fix, conflict, found, work)
-
-    def _ask(
-        self, state: ReviewState, fix: Fix, conflict: Conflict, found: Resolutions, work: Sequence[ManualResolution]
-    ) -> None:
-        by_hand = hand_words(work) or ", ".join(plain(path, 60) for path in conflict.paths[:3])
-        entries = [
-            *_sets_to_revert(found),
-            Choosable("keep", f"keep {state.number(fix.id)} as well", "the plan keeps all of them unchanged", "k"),
-            Choosable("edit", "resolve it in the editor", f"{by_hand}, in a scratch copy", "e"),
-            Choosable("tool", "resolve it with git mergetool", "in a scratch copy", "m"),
-        ]
-
-        def resolve(values: tuple[str, ...] | None) -> None:
-            match values:
-                case (value,) if value.isdigit():
-                    others = (fix, *found.sets[int(value)])
-                    state.review.set_verdicts([(other, Verdict.REVERT) for other in others])
-                    self._screen.show_verdicts()
-                case ("keep",):
-                    state.review.set_verdict(fix, Verdict.KEEP)
-                    self._screen.show_verdicts()
-                case ("edit",):
-                    self._start(state, fix, lambda copy: (*editor_command(), *(f"./{path}" for path in copy.paths)))
-                case ("tool",):
-                    self._start(state, fix, lambda copy: ("git", "mergetool", "--no-prompt"))
-                case _:
-                    self._screen.show_message("nothing was decided")
-
-        against = ", ".join(state.number(other) for other in conflict.opponents)
-        title = f"Reverting {state.number(fix.id)} conflicts" + (f" with {against}" if against else "")
-        self._screen.room.push_screen(PickScreen(title, entries), resolve)
-
-    def _start(self, state: ReviewState, fix: Fix, command: Command) -> None:
-        self._screen.start(partial(self._resolve_by_hand, state, fix, command), "resolve")
-
-    async def _resolve_by_hand(self, state: ReviewState, fix: Fix, command: Command) -> None:
-        try:
-            commit = fix.hunk_of or fix.id
-            copy = await asyncio.to_thread(open_conflict, state.review, commit, state.with_it_reverted(fix))
-        except SwarmError as error:
-            self._screen.show_message(str(error), "error")
-            return
-        self._edit(state, fix, command, copy)
-
-    def _edit(self, state: ReviewState, fix: Fix, command: Command, copy: ConflictCopy) -> None:
-        problem = run_in_terminal(self._screen.room, command(copy), copy.folder)
-        if problem:
-            discard(copy)
-            self._screen.show_message(f"{problem}: the plan has not changed", "error")
-            return
-
-        def apply_edit(is_yes: bool | None) -> None:
-            if not is_yes:
-                self._discard(copy)
-                return
-            try:
-                apply_resolution(state.review, copy)
-            except UsageError as error:
-                again = ConfirmScreen(f"{error.message}. Continue with it?", copy.paths)
-                self._screen.room.push_screen(
-                    again, lambda is_yes: self._edit(state, fix, command, copy) if is_yes else self._discard(copy)
-                )
-                return
-            except SwarmError as error:
-                discard(copy)
-                self._screen.show_message(str(error), "error")
-                return
-            state.review.set_verdict(fix, Verdict.REVERT, "conflict resolved by hand")
-            state.forget_effects()
-            self._screen.show_verdicts()
-
-        question = ConfirmScreen(f"Use this as the revert of #{fix.rank}?", copy.paths)
-        self._screen.room.push_screen(question, apply_edit)
-
-    def _discard(self, copy: ConflictCopy) -> None:
+async def _resolve_by_hand(screen: FixesScreen, session: ReviewSession, fix: Fix, *, is_editor: bool) -> None:
+    """Let the user resolve a conflict in a scratch copy. The plan changes only if the user accepts the result."""
+    reverted = session.with_it_reverted(fix)
+    copy = await asyncio.to_thread(open_conflict, session.review, fix.hunk_of or fix.id, reverted)
+    try:
+        is_resolved = await _edit(screen, session, fix, copy, is_editor=is_editor)
+    finally:
         discard(copy)
-        self._screen.show_message("the plan has not changed")
+    if is_resolved:
+        session.forget_effects()
+        session.decide_all([(fix, Verdict.REVERT)], "conflict resolved by hand")
 
 
-class Swapping:
-    """The action that includes a left-out fix in the plan."""
-
-    def __init__(self, screen: FixesServices) -> None:
-        self._screen = screen
-
-    def actions(self) -> tuple[Action, ...]:
-        return (
-            Action("fixes.swap", ("s",), "", "Swap a left-out fix in for the fixes it conflicts with, or out again",
-                   self.swap, self.why_not),
-        )  # fmt: skip
-
-    def why_not(self) -> str:
-        state, fix = self._screen.review_state, self._screen.current_fix
-        if state is None or fix is None:
-            return self._screen.why_no_fix()
-        return "" if fix in state.review.left_out else "already on the branch: only rows marked `out` can be swapped in"
-
-    def swap(self) -> None:
-        state, fix = self._screen.reviewed_fix()
-        if fix in state.review.taken:
-            state.review.set_verdict(fix, Verdict.CLEAR)
-            self._screen.show_message(f"#{fix.rank} is out again; verdicts on the fixes it replaced do not change")
-            self._screen.show_verdicts()
-            return
-        self._screen.show_message(f"searching for conflicts of #{fix.rank} …")
-        self._screen.start(partial(self._look, state, fix), "swap")
-
-    async def _look(self, state: ReviewState, fix: Fix) -> None:
-        reverted = state.with_it_reverted(fix)
-        found = await asyncio.to_thread(find_resolutions, state.review, reverted)
-        if self._screen.current_fix is not fix or reverted != state.with_it_reverted(fix):
-            return
-        if not found.sets:
-            self._screen.show_message(
-                f"cannot swap in #{fix.rank}: it conflicts with a commit that is not a fix", "error"
-            )
-        elif len(found.sets) == 1:
-            self._take(state, fix, found.sets[0])
-        else:
-            self._ask(state, fix, found)
-
-    def _ask(self, state: ReviewState, fix: Fix, found: Resolutions) -> None:
-        entries = [
-            Choosable(str(number), f"instead of {_names(fixes)}", plain(" · ".join(one.title for one in fixes), 50))
-            for number, fixes in enumerate(found.sets)
-        ]
-
-        def take(values: tuple[str, ...] | None) -> None:
-            if values:
-                self._take(state, fix, found.sets[int(values[0])])
-
-        self._screen.room.push_screen(PickScreen(f"Swap #{fix.rank} in", entries), take)
-
-    def _take(self, state: ReviewState, fix: Fix, others: tuple[Fix, ...]) -> None:
-        instead = f" for {_names(others)}" if others else ""
-        why = f"#{fix.rank} of {', '.join(fix.agents) or 'another agent'} is kept{instead}" if others else ""
-        verdicts = [*((other, Verdict.REVERT) for other in others), (fix, Verdict.KEEP)]
-        state.review.set_verdicts(verdicts, why)
-        self._screen.show_verdicts()
-        self._screen.show_message(f"#{fix.rank} is in the plan{instead}: press V to test it, z to undo", "good")
+async def _edit(screen: FixesScreen, session: ReviewSession, fix: Fix, copy: ConflictCopy, *, is_editor: bool) -> bool:
+    """Run the editor or merge tool until the user accepts or rejects its result. Return whether it is used."""
+    editor = (*editor_command(), *(f"./{path}" for path in copy.paths))
+    command = editor if is_editor else ("git", "mergetool", "--no-prompt")
+    question = f"Use this as the revert of #{fix.rank}?"
+    while True:
+        problem = run_in_terminal(screen.room, command, copy.folder)
+        if problem:
+            screen.show_message(f"{problem}: the plan has not changed", "error")
+            return False
+        if await screen.confirm(question, copy.paths):
+            try:
+                apply_resolution(session.review, copy)
+                return True
+            except UsageError as error:
+                if await screen.confirm(f"{error.message}. Continue with it?", copy.paths):
+                    continue
+        screen.show_message("the plan has not changed")
+        return False
 
 
-def _names(fixes: tuple[Fix, ...]) -> str:
-    return ", ".join(f"#{fix.rank}" for fix in fixes)
+async def swap_in(screen: FixesScreen, session: ReviewSession, fix: Fix) -> None:
+    """Include a left-out fix in the plan. If there is a choice, the user chooses the fixes that it replaces."""
+    reverted = session.with_it_reverted(fix)
+    found = await asyncio.to_thread(find_resolutions, session.review, reverted)
+    if session.current is not fix or reverted != session.with_it_reverted(fix):
+        return
+    if not found.sets:
+        screen.show_message(f"cannot swap in #{fix.rank}: it conflicts with a commit that is not a fix", "error")
+        return
+    number = "0"
+    if len(found.sets) > 1:
+        choices = enumerate(found.sets)
+        entries = [Choosable(str(place), f"instead of {ranks(fixes)}", _titles(fixes)) for place, fixes in choices]
+        number = await screen.pick(f"Swap #{fix.rank} in", entries)
+    if number:
+        session.swap_in(fix, found.sets[int(number)])

@@ -74,7 +74,7 @@ WAY_BACK_WORDS: Final = {"sent": ("sent", "running"), "back": ("back", "warning"
 
 
 @dataclass(frozen=True, slots=True)
-class FixFacts:
+class FixView:
     """Data of a row of the list."""
 
     rank: int
@@ -111,7 +111,7 @@ class FixFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanFacts:
+class PlanView:
     """Data of the line about the plan."""
 
     total: int
@@ -145,7 +145,7 @@ class PlanFacts:
     """Problem of the branch, such as "2 tests fail"; "" if the tests of this plan were run later."""
 
 
-def draw_plan(facts: PlanFacts, width: int) -> Line:
+def draw_plan(facts: PlanView, width: int) -> Line:
     """Return the line about the plan. It always has the problem of the branch, the state and the applied branch.
 
     On a narrow terminal the details are left out first, then some of the counts.
@@ -169,7 +169,7 @@ def draw_plan(facts: PlanFacts, width: int) -> Line:
     return cut_line([Span(" "), *least[-1]], width)
 
 
-def _beside_counts(facts: PlanFacts) -> tuple[list[Line], list[Line]]:
+def _beside_counts(facts: PlanView) -> tuple[list[Line], list[Line]]:
     """Return texts to the right of the counts, most detailed first: for all counts, and for some of them."""
     if not facts.is_known:
         state = [Span("plan ", "dim"), Span("…", "dim")]
@@ -214,7 +214,7 @@ def _count(number: int, word: str, role: str) -> list[Span]:
     return [Span(" · ", "faint"), Span(str(number), role if number else "dim"), Span(f" {word}", "dim")]
 
 
-def draw_fix(facts: FixFacts, width: int) -> Line:
+def draw_fix(facts: FixView, width: int) -> Line:
     word, role = (VERDICT_WORDS | WAY_BACK_WORDS).get(facts.verdict, ("·", "faint"))
     word = "OUT" if facts.is_part and facts.verdict == "revert" else word
     if facts.is_left_out:
@@ -245,7 +245,7 @@ def draw_fix(facts: FixFacts, width: int) -> Line:
 
 
 @dataclass(frozen=True, slots=True)
-class EffectFacts:
+class EffectView:
     """Effect of reverting the fix under the cursor, as far as it is computed."""
 
     is_reverted: bool
@@ -262,7 +262,7 @@ class EffectFacts:
     """Whether it is not on the branch. The plan can include it."""
 
 
-def draw_effect(facts: EffectFacts, width: int) -> Line:
+def draw_effect(facts: EffectView, width: int) -> Line:
     """Return the line below the panels: the effect of a revert, and the reason for the rank."""
     action = "swapped in" if facts.is_left_out else "left out" if facts.is_part else "reverted"
     left = [Span(" "), Span(f"{action}: " if facts.is_reverted else f"if {action}: ", "dim")]
@@ -439,7 +439,7 @@ def draw_diff_summary(diff: Diff, width: int) -> list[Line]:
 
 
 @dataclass(frozen=True, slots=True)
-class NoFixesFacts:
+class NoFixesView:
     """Progress of a sweep towards its fixes."""
 
     sweep: str
@@ -462,7 +462,7 @@ class NoFixesFacts:
     """Tests whose agents changed the program, and their summaries."""
 
 
-def no_fixes_message(facts: NoFixesFacts) -> tuple[str, str, str]:
+def no_fixes_message(facts: NoFixesView) -> tuple[str, str, str]:
     """Return the title, one or two sentences, and their role."""
     done = f"{facts.done:,} of {counted(facts.total, 'test')} {'is' if facts.done == 1 else 'are'} done"
     detail = f": {plain(facts.detail, 500)}" if facts.detail else ""
@@ -493,7 +493,7 @@ def no_fixes_message(facts: NoFixesFacts) -> tuple[str, str, str]:
     return "Not integrated", f"{done}. The changes are not integrated. To integrate: {by_hand}.", "warning"
 
 
-def draw_no_fixes(facts: NoFixesFacts, text: str, role: str, width: int) -> list[Line]:
+def draw_no_fixes(facts: NoFixesView, text: str, role: str, width: int) -> list[Line]:
     """Return the lines of the panel: the message, the number of running agents, and the coming fixes."""
     lines: list[Line] = [[Span(row, role)] for row in wrap_text(text, width, 12)]
     if facts.integration == "none" and facts.is_living:

@@ -1,204 +1,86 @@
-"""Screen 3: layout and actions: verdicts, undo, load."""
+"""Screen 3: layout and actions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import ClassVar, Final
+from pathlib import Path
+from typing import ClassVar
 
 from textual.containers import Container
 from textual.widget import Widget
 from textual.worker import Worker, WorkType
 
+from swarm_tui.adapters.git.checkouts import check_out_tree
+from swarm_tui.adapters.processes.foreground import editor_command
+from swarm_tui.adapters.processes.run import finish_in_thread
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.errors import SwarmError
+from swarm_tui.journal.requests import RequestKind
+from swarm_tui.model.commits import Diff
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import Fix
+from swarm_tui.review.open import difference_of, hunk_text
 from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import Verdict
-from swarm_tui.room.actions import Action, FixesServices, ScreenServices
+from swarm_tui.room.actions import action
+from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen, ReadingScreen
+from swarm_tui.room.draw.code import draw_ahead
+from swarm_tui.room.draw.frame import LOW
 from swarm_tui.room.draw.spans import Line, Span, wrap_text
-from swarm_tui.room.fixes.apply import PlanApplication, PlanPanel, SendingBack
-from swarm_tui.room.fixes.conflict import ConflictResolution, Swapping
-from swarm_tui.room.fixes.detail import ExternalView, FixDetails, PartsWalk
-from swarm_tui.room.fixes.draw import NoFixesFacts, draw_fix, draw_no_fixes, no_fixes_message
-from swarm_tui.room.fixes.session import (
-    ReviewState,
-    runner_of_sweep,
-    runner_without_sweep,
-    tests_of_sweep,
-    tests_without_sweep,
+from swarm_tui.room.external import run_in_terminal
+from swarm_tui.room.fixes.conflict import resolve_conflict, swap_in
+from swarm_tui.room.fixes.draw import (
+    NoFixesView,
+    draw_effect,
+    draw_evidence,
+    draw_fix,
+    draw_no_fixes,
+    draw_plan,
+    no_fixes_message,
 )
-from swarm_tui.room.fixes.tests import TestRunCommands
+from swarm_tui.room.fixes.session import ReviewSession, open_session
+from swarm_tui.room.fixes.view import (
+    effect_view,
+    fix_evidence,
+    fix_view,
+    name_with_commit,
+    plan_summary,
+    plan_view,
+    proposal_details,
+    report_lines,
+)
 from swarm_tui.room.grid.draw import short_name
-from swarm_tui.room.grid.draw_layout import fits_words
+from swarm_tui.room.message import MessageScreen
 from swarm_tui.room.notifications import FINISHED_MARKS
 from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.store import EngineState, Store, SweepChanged
 from swarm_tui.room.widgets.border import PanelBorder
-from swarm_tui.room.widgets.lines import Lines, TextLines
+from swarm_tui.room.widgets.diff import EMPTY, DiffLines
+from swarm_tui.room.widgets.lines import Band, Lines, TextLines
 
-
-class NoFixesPanel:
-    """Shows why the list of fixes is empty."""
-
-    def __init__(self, screen: ScreenServices) -> None:
-        self._screen = screen
-        self.lines = TextLines(id="no-fixes")
-
-    def show(self, problem: str) -> None:
-        """Show the progress of the sweep, or the problem with its branch."""
-        width = max(20, self.lines.text_width)
-        facts = no_fixes_facts(self._screen.store)
-        if problem and not facts.is_simulated:
-            title, text, role = "No fixes", problem, "warning"
-        else:
-            title, text, role = no_fixes_message(facts)
-        self.lines.title(title)
-        if self._screen.room.given_review is None:
-            self.lines.show(draw_no_fixes(facts, text, role, width))
-        else:
-            self.lines.show([[Span(row, role)] for row in wrap_text(text, width, 12)])
-
-
-def no_fixes_facts(store: Store) -> NoFixesFacts:
-    """Return the progress of the sweep."""
-    state, spec = store.state, store.opened.spec
-    integration, counts = state.integration, state.counts
-    return NoFixesFacts(
-        sweep=plain(spec.sweep, 60),
-        integration=integration.state,
-        detail=integration.detail,
-        progress=store.integration_progress(),
-        integrating_for=store.clock() - integration.started_at if integration.started_at is not None else 0.0,
-        done=sum(counts[mark] for mark in FINISHED_MARKS),
-        total=len(state.records),
-        working=state.active,
-        waiting=counts[State.WAITING.value],
-        queued=counts[State.QUEUED.value],
-        is_living=store.engine in (EngineState.RUNNING, EngineState.ELSEWHERE),
-        has_integrator=spec.integrator != "none",
-        is_simulated=agent_type_of_sweep(spec).is_simulated,
-        coming=tuple(
-            (short_name(record), plain(record.harvest.summary, 200))
-            for record in state.tests()
-            if record.result is Result.IMPL_FIX
-        ),
-    )
-
-
+EVIDENCE_ROWS = 34
+"""From this height the evidence has a separate panel below the diff."""
+LIST_ROWS = 14
+"""Maximum height of the list when it is above the diff."""
 CHECK_SECONDS = 2.0
 """Seconds between checks whether the branch was rewritten, or can be read again after an error."""
-
-
-class ReviewLoader:
-    """Holds the open review, if there is one."""
-
-    def __init__(self, screen: FixesServices, on_opened: Callable[[], None], on_closed: Callable[[], None]) -> None:
-        self._screen = screen
-        self._on_opened = on_opened
-        self._on_closed = on_closed
-        self.state: ReviewState | None = None
-        self.is_opening = False
-        self.problem = ""
-        """Why the branch could not be read, or ""."""
-        self._opened_for: tuple[str | None, str] | None = None
-        self._checked_at = 0.0
-
-    @property
-    def _has_branch(self) -> bool:
-        integration = self._screen.store.state.integration
-        return self._screen.room.given_review is not None or bool(integration.branch or integration.tip)
-
-    @property
-    def is_coming(self) -> bool:
-        """Whether a review is being opened or will be opened for the first time."""
-        return self.state is None and self._has_branch and not self.problem
-
-    def update(self) -> None:
-        """Open the review if there is a new branch. Read verdicts from other rooms."""
-        if self._screen.room.opened_review is not None:
-            self._show(self._screen.room.open_review())
-            return
-        store = self._screen.store
-        integration = store.state.integration
-        branch_and_tip = (integration.branch, integration.tip)
-        has_branch = self._has_branch
-        is_due = branch_and_tip != self._opened_for or (
-            self.state is None and self.problem != "" and self._is_check_due()
-        )
-        if has_branch and not self.is_opening and store.is_loaded and is_due:
-            self._opened_for = branch_and_tip
-            self.is_opening = True
-            self._screen.start(self._open, "open")
-        elif self.state is not None:
-            if self.state.review.refresh():
-                self._screen.show_verdicts()
-            if not self.is_opening and self._is_check_due():
-                self._screen.start(self._check_branch, "check")
-
-    def _is_check_due(self) -> bool:
-        now = self._screen.store.clock()
-        if now - self._checked_at < CHECK_SECONDS:
-            return False
-        self._checked_at = now
-        return True
-
-    async def _check_branch(self) -> None:
-        """Open the review again if the branch was rewritten."""
-        state = self.state
-        if state is not None and await asyncio.to_thread(state.review.is_rewritten) and state is self.state:
-            self.is_opening = True
-            await self._open()
-            self._screen.show_message("the branch was rewritten; verdicts on unchanged fixes are kept", "warning")
-
-    async def _open(self) -> None:
-        try:
-            review = await asyncio.to_thread(self._screen.room.open_review)
-            await asyncio.to_thread(review.warm_up)
-        except SwarmError as error:
-            self.problem = str(error)
-            await self.close()
-            return
-        finally:
-            self.is_opening = False
-        await self.close()
-        self._show(review)
-
-    def _show(self, review: Review) -> None:
-        integration = self._screen.store.state.integration
-        self._opened_for = (integration.branch, integration.tip)
-        self.problem = ""
-        self.state = self._state_of(review)
-        self._on_opened()
-
-    def _state_of(self, review: Review) -> ReviewState:
-        store = self._screen.store
-        spec, command = store.opened.spec, self._screen.room.test_command
-        if self._screen.room.given_review is not None:
-            runner = runner_without_sweep(review, review.repository, command)
-            changed = tests_without_sweep(review, review.repository)
-            return ReviewState(review, lambda: store.state, "", store.clock, runner, changed)
-        runner = runner_of_sweep(review, spec, store.state, command)
-        changed = tests_of_sweep(review, spec, store.state)
-        return ReviewState(review, lambda: store.state, spec.sweep, store.clock, runner, changed)
-
-    async def close(self) -> None:
-        state, self.state = self.state, None
-        self._on_closed()
-        if state is not None:
-            await state.test_runner.close()
-            state.review.close()
+REST_SECONDS = 0.03
+"""Seconds that the cursor must rest on a fix before more than its diff is computed."""
 
 
 class FixLines(Lines):
+    """The rows of a session."""
+
     def __init__(self, moved: Callable[[], None]) -> None:
         super().__init__(id="fixes")
         self._moved = moved
-        self.state: ReviewState | None = None
-        self.shown: list[Fix] = []
+        self.session: ReviewSession | None = None
+        self.rows: list[Fix] = []
 
     def move_to(self, index: int) -> None:
         before = self.cursor
@@ -208,121 +90,16 @@ class FixLines(Lines):
             self._moved()
 
     def line_count(self) -> int:
-        return len(self.shown)
+        return len(self.rows)
 
     def draw_line(self, index: int, width: int) -> Line:
-        assert self.state is not None, "the list is empty without a review"
-        return draw_fix(self.state.fix_facts(self.shown[index]), width)
-
-    @property
-    def current(self) -> Fix | None:
-        return self.shown[self.cursor] if self.cursor < len(self.shown) else None
-
-
-_WORDS: Final[dict[Verdict | None, str]] = {
-    Verdict.KEEP: "kept",
-    Verdict.REVERT: "reverted",
-    Verdict.LATER: "for later",
-    Verdict.PARTLY: "kept in part",
-}
-
-
-class VerdictCommands:
-    """Actions that change the plan."""
-
-    def __init__(self, screen: FixesServices, lines: FixLines, walk: PartsWalk) -> None:
-        self._screen = screen
-        self._lines = lines
-        self._walk = walk
-
-    def actions(self) -> tuple[Action, ...]:
-        return (
-            self._verdict_action(
-                Verdict.KEEP, "y", "keep", "Keep this fix, test change, hunk or all of row 0; go to the next open one"
-            ),
-            self._verdict_action(
-                Verdict.REVERT,
-                "n",
-                "revert",
-                "Revert this fix or hunk, or leave out this test change; go to the next open one",
-            ),
-            self._verdict_action(Verdict.LATER, "l", "later", "Decide later; go to the next open one"),
-            self._verdict_action(Verdict.CLEAR, "u", "", "Remove the verdict on this fix"),
-            Action("fixes.undo", ("z",), "undo", "Undo your last verdicts", self.undo,
-                   self.why_not_undo, rank=6),
-            Action("fixes.redo", ("Z",), "", "Redo them", self.redo, self.why_not_undo),
-        )  # fmt: skip
-
-    def _verdict_action(self, verdict: Verdict, key: str, label: str, description: str) -> Action:
-        handler = partial(self.decide, verdict)
-        return Action(f"fixes.{verdict.value}", (key,), label, description, handler, self._screen.why_no_fix)
-
-    def decide(self, verdict: Verdict) -> None:
-        """Record a verdict on the fix under the cursor and go to the next open one."""
-        state, fix = self._screen.reviewed_fix()
-        state.review.set_verdict(fix, verdict)
-        if verdict is not Verdict.CLEAR:
-            self._go_to_next_open(fix)
-        self._screen.show_verdicts()
-
-    def _go_to_next_open(self, fix: Fix) -> None:
-        still_open = self._walk.still_open()
-        shown = self._lines.shown
-        place = shown.index(fix)
-        following = (*range(place + 1, len(shown)), *range(place))
-        target = next((index for index in following if shown[index].id in still_open), None)
-        if target is not None:
-            self._lines.move_to(target)
-        elif not still_open:
-            self._screen.show_message(self._walk.nothing_open(), "good")
-
-    def why_not_undo(self) -> str:
-        return "" if self._screen.review_state is not None else "nothing to undo"
-
-    def undo(self) -> None:
-        self._step(lambda review: review.undo(), "undone", "nothing to undo: you have given no verdict")
-
-    def redo(self) -> None:
-        self._step(lambda review: review.redo(), "again", "nothing was undone")
-
-    def _step(self, step: Callable[[Review], tuple[Fix, ...]], word: str, nothing: str) -> None:
-        state = self._screen.review_state
-        fixes = step(state.review) if state is not None else ()
-        if state is None or not fixes:
-            self._screen.show_message(nothing)
-            return
-        if self._screen.current_fix not in fixes:
-            self._screen.show_fix(fixes[0])
-        self._screen.show_verdicts()
-        self._screen.show_message(f"{word}: {_words_for_verdicts(state, fixes)}")
-
-
-def _words_for_verdicts(state: ReviewState, fixes: Iterable[Fix]) -> str:
-    """Return the current verdicts of fixes: `#2+#6 are open, #9 is out`."""
-    by_word: dict[str, list[str]] = {}
-    for fix in sorted(fixes, key=lambda fix: fix.rank):
-        by_word.setdefault(_word_for_verdict(state, fix), []).append(fix.id)
-    return ", ".join(
-        f"{state.named(fixes)} {'is' if len(fixes) == 1 else 'are'} {word}" for word, fixes in by_word.items()
-    )
-
-
-def _word_for_verdict(state: ReviewState, fix: Fix) -> str:
-    verdict = state.review.verdict(fix)
-    if fix in state.review.left_out:
-        return "swapped in" if fix in state.review.taken else "out"
-    if fix in state.review.known_parts and verdict is Verdict.REVERT:
-        return "left out"
-    return _WORDS.get(verdict, "open")
-
-
-EVIDENCE_ROWS = 34
-"""From this height the evidence has a separate panel below the diff."""
-LIST_ROWS = 14
-"""Maximum height of the list when it is above the diff."""
+        assert self.session is not None, "the list is empty without a review"
+        return draw_fix(fix_view(self.session, self.rows[index]), width)
 
 
 class FixesScreen(RoomScreen):
+    """The review of the integrated branch. All decisions are made by its `ReviewSession`."""
+
     NAME = "fixes"
     TITLE_WORD = "fixes"
     SIDE_BY_SIDE = 150
@@ -331,232 +108,307 @@ class FixesScreen(RoomScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lines = FixLines(self._cursor_moved)
+        self.session: ReviewSession | None = None
+        self.plan = Band(id="plan")
+        self.no_fixes = TextLines(id="no-fixes")
+        self.lines = FixLines(self._row_moved)
         self.lines.add_class("main")
-        self.details = FixDetails(self)
-        self.panel_border: PanelBorder = PanelBorder(self, self.details.reading)
-        self.plan = PlanPanel(self, self.details, self._redraw_fixes)
-        self.no_fixes = NoFixesPanel(self)
-        self.loader = ReviewLoader(self, self._review_opened, self._review_closed)
-        self.parts = PartsWalk(self, self._show_rows)
-        self.verdicts = VerdictCommands(self, self.lines, self.parts)
-        self.test_runs = TestRunCommands(self, self._show_test_run)
-        self.conflict = ConflictResolution(self)
-        self.swapping = Swapping(self)
-        self.application = PlanApplication(self, self.plan)
-        self.external = ExternalView(self)
-        self.sending_back = SendingBack(self, self.details)
+        self.diff = DiffLines(id="diff")
+        self.evidence = TextLines(id="evidence")
+        self.reading = Container(self.diff, self.evidence, id="reading")
+        self.effect = Band(id="effect")
+        self.panel_border: PanelBorder = PanelBorder(self, self.reading)
         self.wants_evidence: bool | None = None
-        self._last_fix: Fix | None = None
+        self._shown_row: Fix | None = None
+        self._test_run: Worker[None] | None = None
+        self._is_opening = False
+        self._problem = ""
+        self._opened_for: tuple[str | None, str] | None = None
+        self._checked_at = 0.0
+        self._closing_line = ""
 
     def compose_body(self) -> Iterable[Widget]:
-        yield self.plan.band
-        yield self.no_fixes.lines
-        yield Container(self.lines, self.details.reading, id="body")
-        yield self.details.effect
+        yield self.plan
+        yield self.no_fixes
+        yield Container(self.lines, self.reading, id="body")
+        yield self.effect
 
-    def own_actions(self) -> tuple[Action, ...]:
-        why_no_fix = self.why_no_fix
-        return (
-            *self.verdicts.actions(),
-            *self.parts.actions(),
-            Action("fixes.apply", ("A",), "apply", "Apply the plan on a separate branch; asks first",
-                   self.application.offer, self.application.why_not),
-            Action("fixes.evidence", ("e",), "evidence",
-                   "Show or hide the evidence: message, agents, tests, block", self.switch_evidence, why_no_fix),
-            Action("fixes.resolve", ("c",), "conflict",
-                   "Resolve a conflict between this revert and a kept fix", self.conflict.offer,
-                   self.conflict.why_not),
-            *self.sending_back.actions(),
-            *self.test_runs.actions(),
-            *self.swapping.actions(),
-            Action("fixes.report", ("R",), "report", "Show the integrator's report: left out, normalized, questions",
-                   self.open_report, self.why_no_report),
-            Action("fixes.net", ("D",), "", "Show the plan as one diff against the base, until you move",
-                   self.plan.show_net_diff, why_no_fix),
-            Action("fixes.pager", ("o",), "", "Open the commit in git's pager", self.external.open_commit, why_no_fix),
-            Action("fixes.tree", ("O",), "", "Open the tree of the plan in your editor, in a scratch folder",
-                   self.external.open_tree, why_no_fix),
-            Action("fixes.diff_down", ("J",), "diff", "Scroll the diff down", partial(self._scroll_reading, 3),
-                   is_listed=False),
-            Action("fixes.diff_up", ("K",), "", "Scroll the diff up", partial(self._scroll_reading, -3),
-                   is_listed=False),
-            Action("fixes.next_hunk", ("]",), "", "Go to the next hunk", partial(self._go_to_hunk, 1)),
-            Action("fixes.previous_hunk", ("[",), "", "Go to the previous hunk", partial(self._go_to_hunk, -1)),
-            Action("fixes.next_match", ("ctrl+n",), "", "Go to the next fix that matches the filter",
-                   partial(self._go_to_match, 1), is_listed=False),
-            Action("fixes.previous_match", ("ctrl+p",), "", "Go to the previous match", partial(self._go_to_match, -1),
-                   is_listed=False),
-            Action("fixes.open", ("enter",), "open", "Review the test changes of row 0; else show the test of this fix",
-                   self.open_row, self.why_not_open, is_listed=False),
-        )  # fmt: skip
-
-    # For the controllers.
-
-    @property
-    def review_state(self) -> ReviewState | None:
-        return self.loader.state
+    # The review.
 
     @property
     def current_fix(self) -> Fix | None:
-        return self.lines.current
+        return self.session.current if self.session is not None else None
 
-    def why_no_fix(self) -> str:
-        if self.review_state is None:
-            reading = "the branch is being read" if self.loader.is_opening else "no fixes yet"
-            return self.loader.problem or reading
-        return "" if self.current_fix is not None else "no fix under the cursor"
+    @property
+    def closing_line(self) -> str:
+        """Result of the review for scripts. It is still available after the screen is closed."""
+        return self.session.review.closing_line() if self.session is not None else self._closing_line
 
-    def reviewed_fix(self) -> tuple[ReviewState, Fix]:
-        state, fix = self.review_state, self.current_fix
-        assert state is not None, "not available without a review"
-        assert fix is not None, "not available without a fix"
-        return state, fix
-
-    def show_fix(self, fix: Fix) -> None:
-        if fix in self.lines.shown:
-            self.lines.move_to(self.lines.shown.index(fix))
-
-    def show_verdicts(self) -> None:
-        self.plan.show_verdicts()
-
-    def start(self, work: WorkType[None], group: str, *, is_exclusive: bool = True) -> Worker[None]:
-        # Pass the function and not its coroutine: a worker that is replaced before it starts would leave it un-awaited.
-        return self.run_worker(work, group=f"fixes: {group}", exclusive=is_exclusive, exit_on_error=False)
-
-    # Contents.
-
-    def show_change(self, change: SweepChanged) -> None:
-        self.loader.update()
-        if self.review_state is None:
-            self._show_no_fixes()
-        elif change.tests:
-            self._redraw_fixes()
-
-    def _show_no_fixes(self) -> None:
-        self.details.effect.show([])
-        if self.loader.is_opening or not self.store.is_loaded:
-            self.plan.band.show([[Span(" reading the integrated branch …", "dim")]])
-            return
-        self.plan.band.show([])
-        self.add_class("-bare")
-        self.no_fixes.show(self.loader.problem)
+    @property
+    def _has_branch(self) -> bool:
+        integration = self.store.state.integration
+        return self.room.given_review is not None or bool(integration.branch or integration.tip)
 
     @property
     def is_loading(self) -> bool:
-        return self.review_state is None and (super().is_loading or self.loader.is_coming)
+        return self.session is None and (super().is_loading or (self._has_branch and not self._problem))
 
-    def _review_opened(self) -> None:
-        state = self.review_state
-        assert state is not None, "fixes opened"
-        self.lines.state = state
-        self._show_fixes()
+    def why_no_fix(self) -> str:
+        if self.session is None:
+            return self._problem or ("the branch is being read" if self._is_opening else "no fixes yet")
+        return "" if self.current_fix is not None else "no fix under the cursor"
+
+    def _reviewed(self) -> tuple[ReviewSession, Fix]:
+        """Return the review and the fix under the cursor. Call it only if `why_no_fix` returns ""."""
+        session, fix = self.session, self.current_fix
+        assert session is not None, "not available without a review"
+        assert fix is not None, "not available without a fix"
+        return session, fix
+
+    def start(self, work: Callable[[], Awaitable[None]], group: str) -> Worker[None]:
+        """Start a worker in place of the worker of this group. Its error is shown as a message."""
+
+        async def run() -> None:
+            try:
+                await work()
+            except SwarmError as error:
+                self.show_message(str(error), "error")
+
+        # Pass the function and not its coroutine: a worker that is replaced before it starts would leave it un-awaited.
+        return self.run_worker(run, group=f"fixes: {group}", exclusive=True, exit_on_error=False)
+
+    def show_change(self, change: SweepChanged) -> None:
+        self._update_review()
+        if self.session is None:
+            self._show_no_fixes()
+        elif change.tests:
+            self.lines.lines_changed(range(len(self.lines.rows)))
+
+    def _update_review(self) -> None:
+        """Open the review if there is a new branch. Read verdicts from other rooms."""
+        if self.room.opened_review is not None:
+            self._show_review(self.room.open_review())
+            return
+        integration = self.store.state.integration
+        is_retry = self.session is None and self._problem != "" and self._is_check_due()
+        is_due = is_retry or (integration.branch, integration.tip) != self._opened_for
+        if self._has_branch and not self._is_opening and self.store.is_loaded and is_due:
+            self._opened_for = (integration.branch, integration.tip)
+            self._is_opening = True
+            self.start(self._open_review, "open")
+        elif self.session is not None:
+            if self.session.review.refresh():
+                self.session.change_plan()
+            if not self._is_opening and self._is_check_due():
+                self.start(self._check_branch, "check")
+
+    def _is_check_due(self) -> bool:
+        now = self.store.clock()
+        if now - self._checked_at < CHECK_SECONDS:
+            return False
+        self._checked_at = now
+        return True
+
+    async def _check_branch(self) -> None:
+        """Open the review again if the branch was rewritten."""
+        session = self.session
+        if session is not None and await asyncio.to_thread(session.review.is_rewritten) and session is self.session:
+            self._is_opening = True
+            await self._open_review()
+            self.show_message("the branch was rewritten; verdicts on unchanged fixes are kept", "warning")
+
+    async def _open_review(self) -> None:
+        try:
+            review = await asyncio.to_thread(self.room.open_review)
+            await asyncio.to_thread(review.warm_up)
+        except SwarmError as error:
+            self._problem = str(error)
+            await self._close_review()
+            return
+        finally:
+            self._is_opening = False
+        await self._close_review()
+        self._show_review(review)
+
+    def _show_review(self, review: Review) -> None:
+        integration = self.store.state.integration
+        self._opened_for = (integration.branch, integration.tip)
+        self._problem = ""
+        spec = self.store.opened.spec if self.room.given_review is None else None
+        session = open_session(review, self, lambda: self.store.state, spec, self.store.clock, self.room.test_command)
+        self.session = self.lines.session = session
         # The fix that was under the cursor last, else the first open one.
-        shown = [fix.id for fix in self.lines.shown]
-        last = state.row_in_place_of(self._last_fix) if self._last_fix is not None else None
-        fixes = (*((last,) if last is not None else ()), *state.review.open_fixes, *state.fixes)
-        self.lines.cursor = next((shown.index(fix.id) for fix in fixes if fix.id in shown), 0)
-        self.lines.show_line(self.lines.cursor)
-        self._draw_title()
+        last = session.row_in_place_of(self._shown_row) if self._shown_row is not None else None
+        session.list_rows(last or session.current)
         if self.has_class("-bare"):
             self.remove_class("-bare")
             self.call_after_refresh(self.focus_main)
-        self.show_verdicts()
         # Draw the list first: colouring the first diff requires an import of its language.
-        self.call_after_refresh(lambda: self.details.show(self.lines.shown))
+        self._shown_row = session.current
+        self.call_after_refresh(self._show_row)
+        session.change_plan()
         self.draw_frame()
         self.room.deliver_held_keys()
-        self.start(partial(self._preview_each_alone, state), "alone")
+        self.start(partial(self._load_rest, session), "rest")
 
-    def _review_closed(self) -> None:
-        self._last_fix = self.current_fix
-        self.test_runs.end()
-        self.parts.of = None
-        self.lines.state = None
-        self.lines.shown = []
+    async def _load_rest(self, session: ReviewSession) -> None:
+        await session.load_rest()
+        # This runs until the review is closed.
+        follow: WorkType[None] = session.follow_strength
+        self.run_worker(follow, group="test strength", exclusive=True, exit_on_error=False)
+
+    async def _close_review(self) -> None:
+        session, self.session = self.session, None
+        if session is None:
+            return
+        self._shown_row, self._closing_line = session.current, session.review.closing_line()
+        if self._test_run is not None:
+            self._test_run.cancel()
+        self.lines.session, self.lines.rows = None, []
         self.lines.redraw()
+        await session.close()
 
-    async def _preview_each_alone(self, state: ReviewState) -> None:
-        await state.preview_each_alone(lambda: state is self.review_state, self._redraw_fix)
-        if await self.parts.load(state) and state is self.review_state:
-            self.show_verdicts()
-        await self.test_runs.load_teeth(state)
-        # These run until the review is closed.
-        follow: WorkType[None] = partial(self.test_runs.follow_teeth, state)
-        self.run_worker(follow, group="test strength elsewhere", exclusive=True, exit_on_error=False)
+    async def on_unmount(self) -> None:
+        await self._close_review()
 
-    def _redraw_fix(self, fix: Fix) -> None:
-        if fix in self.lines.shown:
-            self.lines.lines_changed((self.lines.shown.index(fix),))
+    # Drawing.
 
-    def _redraw_fixes(self) -> None:
-        self.lines.lines_changed(range(len(self.lines.shown)))
-
-    def _show_fixes(self) -> None:
-        fixes = self.parts.rows()
-        self.lines.shown = [fix for fix in fixes if fits_words(self.filter_words, _searched_text(fix))]
-        self.lines.redraw()
-        self._place_list()
+    def show_session(self) -> None:
+        """Draw the plan line, the rows, and the details of the row under the cursor."""
+        session = self.session
+        if session is None:
+            return
+        self._show_plan()
+        is_same_row = session.current is self._shown_row
+        place = session.rows.index(session.current) if session.current is not None else 0
+        if self.lines.rows is not session.rows:
+            self.lines.rows, self.lines.cursor = session.rows, place
+            self.lines.redraw()
+            self.lines.show_line(place)
+            self._place_list()
+        self.lines.lines_changed(range(len(session.rows)))
+        self.lines.move_to(place)
         self._draw_title()
+        if is_same_row:
+            self._show_evidence(keeps_place=True)
+            self._show_effect()
+        elif self._shown_row is not session.current:
+            self._show_row()
 
-    def _draw_title(self) -> None:
-        shown = len(self.lines.shown)
-        title = self.parts.title() + (f" · {shown} match /{self.filter_words}" if self.filter_words else "")
-        self.lines.title(title, f"{min(self.lines.cursor + 1, shown)} of {shown}")
-
-    def _show_rows(self) -> None:
-        """Show other rows, with the cursor on the first."""
-        self.lines.cursor = 0
-        self.filter_words = ""
-        self._show_fixes()
-        self.lines.show_line(0)
-        self._cursor_moved()
-
-    def close_something(self) -> bool:
-        return super().close_something() or self.parts.leave()
-
-    def go_back(self) -> None:
-        if not self.parts.leave():
-            super().go_back()
-
-    def _cursor_moved(self) -> None:
+    def _row_moved(self) -> None:
+        if self.session is not None:
+            self.session.current = self.lines.rows[self.lines.cursor]
         self._draw_title()
-        self.details.show(self.lines.shown)
+        self._show_row()
         self.draw_footer()
 
-    def _show_test_run(self) -> None:
-        self.plan.show()
-        self._redraw_fixes()
-        self.details.show_effect()
-        if self.has_class("-evidence"):
-            self.details.show_evidence(keeps_place=True)
+    def _draw_title(self) -> None:
+        if self.session is not None:
+            shown = len(self.lines.rows)
+            self.lines.title(self.session.title, f"{min(self.lines.cursor + 1, shown)} of {shown}")
+
+    def _show_plan(self) -> None:
+        if self.session is not None:
+            self.plan.show([draw_plan(plan_view(self.session), self.app.size.width)])
+
+    def _show_row(self) -> None:
+        """Show the row under the cursor: its diff immediately if it is loaded, the rest when the cursor rests."""
+        session, row = self.session, self.current_fix
+        self._shown_row = row
+        if session is None or row is None:
+            self.diff.show(EMPTY)
+            return
+        diff = session.review.known_diff(row)
+        if diff is not None:
+            self._show_diff(diff, f"{name_with_commit(session, row)} {row.title}")
+        self._show_evidence()
+        self._show_effect()
+        self.start(partial(self._load_around, session, row), "read")
+
+    async def _load_around(self, session: ReviewSession, row: Fix) -> None:
+        """Load the diff of a row, its effect, and then the diffs of its neighbours."""
+        diff = await asyncio.to_thread(session.review.diff, row)
+        if session.current is row:
+            self._show_diff(diff, f"{name_with_commit(session, row)} {row.title}")
+        # Threads would slow down drawing, so loading ahead waits for the frame that shows this fix.
+        await asyncio.sleep(REST_SECONDS)
+        await session.compute_effect(row)
+        self._show_effect()
+        place = session.rows.index(row) if row in session.rows else 0
+        for index in (place, place + 1, place - 1, place + 2, place + 3):
+            if 0 <= index < len(session.rows):
+                diff = await asyncio.to_thread(session.review.diff, session.rows[index])
+                await asyncio.to_thread(draw_ahead, diff, self.diff.visible_rows)
+                await asyncio.to_thread(session.review.content, session.rows[index])
+
+    def _show_diff(self, diff: Diff, title: str) -> None:
+        self.diff.show(diff)
+        name = plain(diff.files[0].path, 200) if len(diff.files) == 1 else counted(len(diff.files), "file")
+        self.diff.title(title, name)
+
+    def _show_evidence(self, *, keeps_place: bool = False) -> None:
+        """Show the evidence for the row under the cursor, from its beginning or from the last scroll position."""
+        session, row = self.session, self.current_fix
+        if session is None or row is None or not self.has_class("-evidence"):
+            return
+        self.evidence.show(draw_evidence(fix_evidence(session, row), max(20, self.evidence.text_width)))
+        if not keeps_place:
+            self.evidence.scroll_rows(0)
+        agents = counted(len(row.agents), "agent") if row.agents else ""
+        self.evidence.title(f"Evidence for {session.number(row.id)} {row.title}", agents)
+
+    def _show_effect(self) -> None:
+        """Show the effect of reverting the row under the cursor, if it is computed."""
+        session, row = self.session, self.current_fix
+        if session is not None and row is not None:
+            width, height = self.app.size
+            self.effect.show([draw_effect(effect_view(session, row), width)] if height >= LOW else [])
+
+    def _show_no_fixes(self) -> None:
+        """Show why the list of fixes is empty: the progress of the sweep, or the problem with its branch."""
+        self.effect.show([])
+        if self._is_opening or not self.store.is_loaded:
+            self.plan.show([[Span(" reading the integrated branch …", "dim")]])
+            return
+        self.plan.show([])
+        self.add_class("-bare")
+        width = max(20, self.no_fixes.text_width)
+        view = no_fixes_view(self.store)
+        title, text, role = no_fixes_message(view)
+        if self._problem and not view.is_simulated:
+            title, text, role = "No fixes", self._problem, "warning"
+        self.no_fixes.title(title)
+        if self.room.given_review is None:
+            self.no_fixes.show(draw_no_fixes(view, text, role, width))
+        else:
+            self.no_fixes.show([[Span(row, role)] for row in wrap_text(text, width, 12)])
 
     # The frame.
 
     @property
     def focused_lines(self) -> Lines | None:
-        return self.no_fixes.lines if self.has_class("-bare") else self.lines
+        return self.no_fixes if self.has_class("-bare") else self.lines
 
     def on_resize(self, event: object) -> None:
         self.set_class(self.size.height >= EVIDENCE_ROWS, "-tall")
         self._place_evidence()
         self._place_list()
-        self.plan.show()
-        self.details.show_effect()
+        self._show_plan()
+        self._show_effect()
 
     def on_lines_resized(self, event: Lines.Resized) -> None:
         super().on_lines_resized(event)
-        self.details.show_evidence(keeps_place=True)
+        self._show_evidence(keeps_place=True)
 
     def border_moved(self) -> None:
         self._place_list()
 
     def _place_list(self) -> None:
         """Size the list: next to the diff the same height, above the diff the minimum. A dragged border wins."""
-        needed = min(LIST_ROWS, len(self.parts.rows()) + 2 if self.review_state is not None else LIST_ROWS)
+        rows = len(self.session.unfiltered_rows) + 2 if self.session is not None else LIST_ROWS
         is_alone = self.has_class("-wide") or self.has_class("-low")
         styles, is_dragged = self.lines.styles, self.panel_border.has_share
-        styles.height = "1fr" if is_alone or is_dragged else needed
+        styles.height = "1fr" if is_alone or is_dragged else min(LIST_ROWS, rows)
         for rule, value in (("width", "1fr"), ("max_width", "100%"), ("max_height", "100%")):
             if is_dragged:
                 setattr(styles, rule, value)
@@ -576,72 +428,345 @@ class FixesScreen(RoomScreen):
         self.header.show([[*title, Span("fixes", "accent")]])
         self.draw_footer()
 
-    async def on_unmount(self) -> None:
-        await self.loader.close()
-
     def current_tests(self) -> tuple[str, ...]:
-        state, fix = self.review_state, self.current_fix
-        if state is None or fix is None or self.parts.is_at_row_0():
+        session, fix = self.session, self.current_fix
+        if session is None or fix is None or fix is session.tests_row:
             return ()
-        return tuple(record.test for record in state.records_of(fix))
+        return tuple(record.test for record in session.records_of(fix))
 
     def name_to_copy(self) -> str:
         return self.current_fix.id if self.current_fix else ""
 
     def set_filter(self, words: str) -> None:
-        fix = self.current_fix
         self.filter_words = words
-        if self.review_state is None:
+        if self.session is not None:
+            self.session.set_filter(words)
+            self.show_session()
+
+    def close_something(self) -> bool:
+        return super().close_something() or self._leave_split()
+
+    def go_back(self) -> None:
+        if not self._leave_split():
+            super().go_back()
+
+    def _leave_split(self) -> bool:
+        self.filter_words = "" if self.session is not None and self.session.split_row is not None else self.filter_words
+        return self.session is not None and self.session.leave_split()
+
+    # Verdicts.
+
+    @action("y", "fixes.keep", "keep", "Keep this fix, test change or hunk; go to the next open one",
+            why_no_fix, (Verdict.KEEP,))  # fmt: skip
+    @action("n", "fixes.revert", "revert", "Revert this fix or hunk, or leave out this test change; go to the next",
+            why_no_fix, (Verdict.REVERT,))  # fmt: skip
+    @action("l", "fixes.later", "later", "Decide later; go to the next open one", why_no_fix, (Verdict.LATER,))
+    @action("u", "fixes.clear", "", "Remove the verdict on this fix", why_no_fix, (Verdict.CLEAR,))
+    def decide(self, verdict: Verdict) -> None:
+        session, fix = self._reviewed()
+        session.decide(fix, verdict)
+
+    def why_not_undo(self) -> str:
+        return "" if self.session is not None else "nothing to undo"
+
+    @action("z", "fixes.undo", "undo", "Undo your last verdicts", why_not_undo, rank=6)
+    def undo(self) -> None:
+        assert self.session is not None, "not available without a review"
+        self.session.undo()
+
+    @action("Z", "fixes.redo", "", "Redo them", why_not_undo)
+    def redo(self) -> None:
+        assert self.session is not None, "not available without a review"
+        self.session.redo()
+
+    def why_no_hunks(self) -> str:
+        return self.why_no_fix() or ReviewSession.why_not_split(*self._reviewed())
+
+    @action("H", "fixes.hunks", "hunks", "Keep or revert this fix hunk by hunk", why_no_hunks, rank=6)
+    def split(self) -> None:
+        session, fix = self._reviewed()
+        self.start(partial(session.split, fix), "parts")
+
+    # The plan.
+
+    def why_not_apply(self) -> str:
+        return self.session.why_not_apply() if self.session is not None else self.why_no_fix()
+
+    @action("A", "fixes.apply", "apply", "Apply the plan on a separate branch; asks first", why_not_apply)
+    def apply(self) -> None:
+        assert self.session is not None, "not available without a review"
+        words, detail = plan_summary(self.session)
+        entries = [
+            Choosable("revert", "revert commits on top", detail, "r"),
+            Choosable("drop", "a new branch without them", "a history without these commits", "d"),
+        ]
+
+        def apply(values: tuple[str, ...] | None) -> None:
+            if values and self.session is not None:
+                self.start(partial(self._apply, self.session, is_drop=values == ("drop",)), "apply")
+
+        self.room.push_screen(PickScreen(f"Apply: {words}", entries), apply)
+
+    async def _apply(self, session: ReviewSession, *, is_drop: bool) -> None:
+        # Keys typed before the question is shown are not verdicts.
+        self.room.hold_keys()
+        try:
+            proposal = await asyncio.to_thread(session.propose, is_drop=is_drop)
+        finally:
+            self.room.drop_held_keys()
+        question = f"Create {proposal.branch}? Your checkout is unchanged."
+        if not await self.confirm(question, proposal_details(session, proposal)):
+            self.show_message("nothing was created")
             return
-        self._show_fixes()
-        if fix is not None:
-            self.show_fix(fix)
-        self.details.show(self.lines.shown)
+        applied, hint = await session.apply(proposal)
+        self.store.note("info", f"applied on {applied.branch}: {session.review.closing_line()}")
+        self.show_message(f"{applied.branch} is created. To get it: {hint}", "good")
 
-    # Actions.
+    async def confirm(self, question: str, details: Iterable[str] = ()) -> bool:
+        """Ask a question in a dialog. Call it from a worker."""
+        return await self.room.push_screen(ConfirmScreen(question, details), wait_for_dismiss=True)
 
+    async def pick(self, title: str, entries: Iterable[Choosable]) -> str:
+        """Let the user choose an entry. Return its value, or "". Call it from a worker."""
+        values = await self.room.push_screen(PickScreen(title, list(entries)), wait_for_dismiss=True)
+        return values[0] if values else ""
+
+    @action("e", "fixes.evidence", "evidence", "Show or hide the evidence: message, agents, tests, block", why_no_fix)
     def switch_evidence(self) -> None:
         self.wants_evidence = not self.has_class("-evidence")
         self._place_evidence()
-        self.call_after_refresh(self.details.show_evidence)
+        self.call_after_refresh(self._show_evidence)
 
-    def _scroll_reading(self, rows: int) -> None:
-        has_evidence_only = self.has_class("-evidence") and not self.has_class("-tall")
-        lines = self.details.evidence if has_evidence_only else self.details.diff
-        lines.scroll_rows(lines.first_visible + rows)
+    def why_not_resolve(self) -> str:
+        if self.session is None or self.current_fix is None:
+            return self.why_no_fix()
+        if self.current_fix in self.session.review.left_out:
+            return "this fix is not on the branch: press s to swap it in"
+        is_conflicting = self.session.conflict_of(self.current_fix) is not None
+        return "" if is_conflicting else "reverting this fix does not conflict"
 
-    def _go_to_hunk(self, direction: int) -> None:
-        if not self.details.diff.move_hunk(direction):
-            self.show_message(f"this is the {'last' if direction > 0 else 'first'} hunk")
+    @action("c", "fixes.resolve", "conflict", "Resolve a conflict between this revert and a kept fix", why_not_resolve)
+    def resolve(self) -> None:
+        session, fix = self._reviewed()
+        self.show_message(f"searching for conflicts of {session.number(fix.id)} …")
+        self.start(partial(resolve_conflict, self, session, fix), "resolve")
 
-    def _go_to_match(self, step: int) -> None:
-        if self.lines.shown:
-            self.lines.move_to((self.lines.cursor + step) % len(self.lines.shown))
+    # Sending back.
 
-    def why_not_open(self) -> str:
-        if self.parts.is_at_row_0():
+    def why_not_send(self) -> str:
+        if self.session is None or self.current_fix is None:
+            return self.why_no_fix()
+        not_now = self.store.why_no_requests() if self.store.engine is EngineState.ELSEWHERE else ""
+        return self.session.why_not_send_back(self.current_fix) or not_now
+
+    @action("r", "fixes.send_back", "send back", "Send this fix or hunk back to its agent, with a comment",
+            why_not_send, opens_box=True)  # fmt: skip
+    def send_back(self) -> None:
+        session, fix = self._reviewed()
+        record = session.records_of(fix)[0]
+
+        async def deliver(comment: str) -> str:
+            try:
+                self._send_back(session, fix, comment.strip())
+            except SwarmError as error:
+                return str(error)
             return ""
-        return "" if self.current_tests() else "no test of this sweep is linked to this fix"
 
-    def open_row(self) -> None:
-        if self.parts.is_at_row_0():
-            self.parts.enter()
-            return
-        self.room.show_test(self.current_tests()[0])
+        def tell(is_accepted: bool | None) -> None:
+            if not is_accepted:
+                self.show_message("nothing was sent back")
+
+        self.room.push_screen(MessageScreen([record], self.room.drafts, deliver), tell)
+
+    def _send_back(self, session: ReviewSession, fix: Fix, comment: str) -> None:
+        """Request that the engine sends a fix back. Resume an engine that has exited."""
+        record = session.records_of(fix)[0]
+        hunk = hunk_text(session.review, fix) or None
+        commit = session.fix_of(fix).id
+        self.store.send_request(RequestKind.REVISE, tests=[record.test], text=comment, fix=commit, hunk=hunk)
+        session.decide_all([(fix, Verdict.LATER)], comment)
+        started = "" if self.store.engine is EngineState.RUNNING else f": {self.room.resume_sweep()}"
+        self.show_message(f"{session.number(fix.id)}: requested to send it back to {record.agent}{started}")
+
+    def why_no_difference(self) -> str:
+        if self.session is None or self.current_fix is None:
+            return self.why_no_fix()
+        return "" if self.session.returned(self.current_fix) is not None else "it was not sent back"
+
+    @action("v", "fixes.versions", "", "Show what the agent has changed since then, until you move", why_no_difference)
+    def show_difference(self) -> None:
+        self.start(partial(self._show_difference, *self._reviewed()), "net")
+
+    async def _show_difference(self, session: ReviewSession, fix: Fix) -> None:
+        returned = session.returned(fix)
+        assert returned is not None, "only for a fix that was sent back"
+        diff = await asyncio.to_thread(difference_of, session.review, fix, returned)
+        if diff is None or not diff.files:
+            gone = "the previous commit is missing" if diff is None else "no difference to the previous version"
+            self.show_message(gone, "warning")
+        else:
+            self._show_diff(diff, f"#{fix.rank} since it was sent back")
+
+    # Test runs. One runs at a time.
+
+    def why_not_run(self) -> str:
+        return (self.session.why_no_run() if self.session is not None else "") or self.why_no_fix()
+
+    @action("T", "fixes.test", "test", "Run the tests of this fix without it: which go red?", why_not_run)
+    def run_without_fix(self) -> None:
+        session, fix = self._reviewed()
+        self._test_run = self.start(partial(session.run_without, fix), "tests")
+
+    @action("V", "fixes.test_plan", "", "Run all tests of the sweep on the plan", why_not_run)
+    def run_plan(self) -> None:
+        self._test_run = self.start(self._reviewed()[0].run_plan, "tests")
+
+    def why_not_measure(self) -> str:
+        return self.why_not_run() or self._reviewed()[0].why_not_measure()
+
+    @action("W", "fixes.teeth", "weaker", "Measure whether changed tests detect fewer bugs than before",
+            why_not_measure)  # fmt: skip
+    def measure_strength(self) -> None:
+        self._test_run = self.start(self._reviewed()[0].measure_strength, "tests")
+
+    def why_not_stop(self) -> str:
+        return "" if self.session is not None and self.session.running else "no test run in the background"
+
+    @action("X", "fixes.stop", "", "Stop the test run in the background", why_not_stop)
+    def stop_run(self) -> None:
+        """Stop the test run of this room, or else a measurement in another process. Results so far are kept."""
+        assert self.session is not None, "not available without a review"
+        if self._test_run is not None and self.session.running_here:
+            self._test_run.cancel()
+            self.show_message("stopped")
+        else:
+            self.session.changed_tests.stop_elsewhere()
+            self.show_message("stopped: press W to continue")
+
+    # Views of the branch.
+
+    def why_not_swap(self) -> str:
+        if self.session is None or self.current_fix is None:
+            return self.why_no_fix()
+        is_left_out = self.current_fix in self.session.review.left_out
+        return "" if is_left_out else "already on the branch: only rows marked `out` can be swapped in"
+
+    @action("s", "fixes.swap", "", "Swap a left-out fix in for the fixes it conflicts with, or out again", why_not_swap)
+    def swap(self) -> None:
+        session, fix = self._reviewed()
+        if fix in session.review.taken:
+            session.swap_out(fix)
+        else:
+            self.show_message(f"searching for conflicts of #{fix.rank} …")
+            self.start(partial(swap_in, self, session, fix), "swap")
 
     def why_no_report(self) -> str:
-        if self.review_state is None:
+        if self.session is None:
             return self.why_no_fix()
-        has_report = self.review_state.draw_report(80)
-        return "" if has_report else "the integrator reported nothing except its fixes"
+        return "" if report_lines(self.session, 80) else "the integrator reported nothing except its fixes"
 
+    @action("R", "fixes.report", "report", "Show the integrator's report: left out, normalized, questions",
+            why_no_report)  # fmt: skip
     def open_report(self) -> None:
-        from swarm_tui.room.dialog import ReadingScreen
+        assert self.session is not None, "not available without a review"
+        self.room.push_screen(ReadingScreen("The integrator's report", partial(report_lines, self.session)))
 
-        if self.review_state is not None:
-            self.room.push_screen(ReadingScreen("The integrator's report", self.review_state.draw_report))
+    @action("D", "fixes.net", "", "Show the plan as one diff against the base, until you move", why_no_fix)
+    def show_net_diff(self) -> None:
+        self.start(partial(self._show_net_diff, self._reviewed()[0]), "net")
+
+    async def _show_net_diff(self, session: ReviewSession) -> None:
+        diff = await asyncio.to_thread(session.review.net_diff)
+        if diff.files:
+            self._show_diff(diff, "The plan against the base")
+            return
+        is_conflicting = session.preview is not None and not session.preview.is_clean
+        self.show_message("the plan has conflicts, so it has no diff" if is_conflicting else "no difference")
+
+    @action("o", "fixes.pager", "", "Open the commit in git's pager", why_no_fix)
+    def open_commit(self) -> None:
+        session, fix = self._reviewed()
+        if fix in session.review.known_parts:
+            self.show_message("test changes have no commit: press o on row 0 to open the whole commit", "warning")
+            return
+        words = ("git", "--paginate", "show", "--stat", "--patch", "--no-ext-diff", fix.hunk_of or fix.id, "--")
+        # By default git tells less to exit at once if everything fits on the screen.
+        problem = run_in_terminal(self.room, words, session.review.repository.root, {"LESS": "R"})
+        if problem:
+            self.show_message(problem, "error")
+
+    @action("O", "fixes.tree", "", "Open the tree of the plan in your editor, in a scratch folder", why_no_fix)
+    def open_tree(self) -> None:
+        self.start(partial(self._open_tree, self._reviewed()[0].review), "tree")
+
+    async def _open_tree(self, review: Review) -> None:
+        """Check out the plan's tree in a scratch folder and open it in the editor. Changes there are discarded."""
+        preview = await asyncio.to_thread(review.preview)
+        if preview.tree is None:
+            self.show_message("the plan has conflicts, so it has no tree", "warning")
+            return
+        with tempfile.TemporaryDirectory(prefix="swarm-tree-", ignore_cleanup_errors=True) as scratch:
+            folder = Path(scratch) / "plan"
+            await finish_in_thread(
+                partial(check_out_tree, review.space, preview.tree, folder, parent=review.branch.tip)
+            )
+            problem = run_in_terminal(self.room, (*editor_command(), "."), folder)
+        self.show_message(problem or "scratch folder of the plan's tree removed", "error" if problem else "info")
+
+    @action("J", "fixes.diff_down", "diff", "Scroll the diff down", None, (3,), is_listed=False)
+    @action("K", "fixes.diff_up", "", "Scroll the diff up", None, (-3,), is_listed=False)
+    def scroll_reading(self, rows: int) -> None:
+        has_evidence_only = self.has_class("-evidence") and not self.has_class("-tall")
+        lines = self.evidence if has_evidence_only else self.diff
+        lines.scroll_rows(lines.first_visible + rows)
+
+    @action("]", "fixes.next_hunk", "", "Go to the next hunk", None, (1,))
+    @action("[", "fixes.previous_hunk", "", "Go to the previous hunk", None, (-1,))
+    def go_to_hunk(self, direction: int) -> None:
+        if not self.diff.move_hunk(direction):
+            self.show_message(f"this is the {'last' if direction > 0 else 'first'} hunk")
+
+    @action("ctrl+n", "fixes.next_match", "", "Go to the next fix that matches the filter", None, (1,), is_listed=False)
+    @action("ctrl+p", "fixes.previous_match", "", "Go to the previous match", None, (-1,), is_listed=False)
+    def go_to_match(self, step: int) -> None:
+        if self.lines.rows:
+            self.lines.move_to((self.lines.cursor + step) % len(self.lines.rows))
+
+    def why_not_open(self) -> str:
+        is_tests_row = self.session is not None and self.current_fix is not None and self.current_fix.rank == 0
+        return "" if is_tests_row or self.current_tests() else "no test of this sweep is linked to this fix"
+
+    @action("enter", "fixes.open", "open", "Review the test changes of row 0; else show the test of this fix",
+            why_not_open, is_listed=False)  # fmt: skip
+    def open_row(self) -> None:
+        session, fix = self._reviewed()
+        if fix is session.tests_row:
+            self.split()
+        else:
+            self.room.show_test(self.current_tests()[0])
 
 
-def _searched_text(fix: Fix) -> str:
-    paths = " ".join(change.path for change in fix.commit.changes)
-    return f"{fix.title} {' '.join(fix.agents)} {paths} {fix.id}"
+def no_fixes_view(store: Store) -> NoFixesView:
+    """Return the progress of the sweep."""
+    state, spec = store.state, store.opened.spec
+    integration, counts = state.integration, state.counts
+    return NoFixesView(
+        sweep=plain(spec.sweep, 60),
+        integration=integration.state,
+        detail=integration.detail,
+        progress=store.integration_progress(),
+        integrating_for=store.clock() - integration.started_at if integration.started_at is not None else 0.0,
+        done=sum(counts[mark] for mark in FINISHED_MARKS),
+        total=len(state.records),
+        working=state.active,
+        waiting=counts[State.WAITING.value],
+        queued=counts[State.QUEUED.value],
+        is_living=store.engine in (EngineState.RUNNING, EngineState.ELSEWHERE),
+        has_integrator=spec.integrator != "none",
+        is_simulated=agent_type_of_sweep(spec).is_simulated,
+        coming=tuple(
+            (short_name(record), plain(record.harvest.summary, 200))
+            for record in state.tests()
+            if record.result is Result.IMPL_FIX
+        ),
+    )

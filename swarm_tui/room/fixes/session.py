@@ -1,251 +1,90 @@
-"""ReviewSession: review, computed facts, test runs, strength."""
+"""ReviewSession: a review, its plan, the listed rows, and what was computed about them. Without Textual."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import replace
+from functools import partial
+from typing import Final, Protocol
 
-from swarm_tui.adapters.git import Repository
+from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.commits import Commit
 from swarm_tui.model.formatting import Progress, counted, seconds_left
-from swarm_tui.model.pulled import without_marks
-from swarm_tui.model.report import LeftOut
 from swarm_tui.model.spec import SweepSpec
-from swarm_tui.model.test_strength import TestStrength, weakest_first
-from swarm_tui.model.text import plain
-from swarm_tui.money.forecast import cost_of_each
-from swarm_tui.review.apply import reviewed_branch
-from swarm_tui.review.build import subject_without
+from swarm_tui.model.test_strength import TestStrength
+from swarm_tui.review.apply import (
+    AppliedPlan,
+    ApplyPlan,
+    applied_branch,
+    apply_plan,
+    checkout_hint,
+    plan_apply,
+    reviewed_branch,
+)
 from swarm_tui.review.changes import Conflict, Fix, Preview
 from swarm_tui.review.open import RevisedChange, revised_changes
-from swarm_tui.review.ranking import problem_in_short, read_measured_effects
+from swarm_tui.review.ranking import read_measured_effects
 from swarm_tui.review.review import Review
 from swarm_tui.review.tests import ReviewTests
 from swarm_tui.review.verdicts import Verdict
-from swarm_tui.room.draw.spans import Line
-from swarm_tui.room.fixes.draw import EffectFacts, FixEvidence, FixFacts, PlanFacts, draw_report
+from swarm_tui.room.fixes.tests import ChangedTests, ReviewTestRunner, run_summary
+from swarm_tui.room.grid.draw_layout import fits_words
 from swarm_tui.strength.review import ReviewStrength
-from swarm_tui.testing.settings import TestSettings, guess_settings, settings_of_sweep
-from swarm_tui.testing.traced import without_case
+from swarm_tui.testing.settings import guess_settings, settings_of_sweep
+
+SHOWN_EVERY: Final = 0.1
+POLL_SECONDS: Final = 1.0
+_VERDICT_WORDS: Final[dict[Verdict | None, str]] = {
+    Verdict.KEEP: "kept",
+    Verdict.REVERT: "reverted",
+    Verdict.LATER: "for later",
+    Verdict.PARTLY: "kept in part",
+}
 
 
-class ChangedTests:
-    """The changed tests of one review, weakest first."""
+class SessionView(Protocol):
+    """What shows a session: the Fixes screen, or a test."""
 
-    def __init__(self, teeth: ReviewStrength) -> None:
-        self.known: list[TestStrength] = []
-        self.progress: Progress | None = None
-        """Progress of the measurement in this process; None if it is not running."""
-        self.elsewhere: Progress | None = None
-        """Progress of a measurement in another process, usually the engine after its sweep."""
-        self.unmeasured = 0
-        self._teeth = teeth
-        self._of_commits: dict[str, list[TestStrength]] = {}
+    def show_session(self) -> None:
+        """Show the plan and the rows, which have changed."""
 
-    async def load(self, commits: Sequence[Commit] = ()) -> None:
-        """Load the sources of the changed tests on the branch and in these commits, and earlier measurements."""
-        self.known = await asyncio.to_thread(self._teeth.known)
-        self._of_commits = await asyncio.to_thread(
-            lambda: {commit.id: self._teeth.of_commit(commit, self.known) for commit in commits}
-        )
-        self.unmeasured = await asyncio.to_thread(lambda: self._teeth.unmeasured)
+    def show_message(self, text: str, level: str = "info") -> None:
+        """Show a message."""
 
-    async def measure(self, on_change: Callable[[], None]) -> str:
-        """Measure the tests that have no measurement yet. Return a summary."""
-
-        def show(progress: Progress) -> None:
-            self.progress = progress
-            on_change()
-
-        try:
-            self.known = await self._teeth.measure(show)
-            self.unmeasured = 0
-        finally:
-            self.progress = None
-            on_change()
-        return self.summary
-
-    @property
-    def summary(self) -> str:
-        """The result of the measurement in a sentence."""
-        weaker = self.weaker
-        first = f", first {weaker[0].test}: {weaker[0].words}" if weaker else ""
-        return f"test strength: {len(weaker)} of {len(self.known)} changed tests are weaker{first}"
-
-    def look_elsewhere(self) -> bool:
-        """Check the progress of a measurement in another process. Return whether it has changed."""
-        before, self.elsewhere = self.elsewhere, self._teeth.turn.progress() if self.progress is None else None
-        return before != self.elsewhere
-
-    def stop_elsewhere(self) -> None:
-        """Ask the other process to stop measuring."""
-        self._teeth.turn.stop()
-
-    @property
-    def weaker(self) -> list[TestStrength]:
-        return [teeth for teeth in self.known if teeth.is_weaker]
-
-    def of_row(self, row: Fix, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
-        """Return the changed tests of a row: the tests of its agents, and tests that its commit weakens or renames.
-
-        For row 0 and for hunks, changed tests in the same files are added.
-        """
-        found = {teeth.test: teeth for teeth in self._of_agents(row, records)}
-        found |= {teeth.test: teeth for teeth in self._of_commits.get(row.id, ())}
-        return weakest_first(list(found.values()))
-
-    def _of_agents(self, row: Fix, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
-        names = {without_case(test) for test in (*row.tests, *(record.test for record in records))}
-        own = [teeth for teeth in self.known if teeth.test in names]
-        if own or row.rank:
-            return own
-        return [teeth for teeth in self.known if teeth.file in row.commit.paths] if not names else []
+    def start(self, work: Callable[[], Awaitable[None]], group: str) -> object:
+        """Start a task in place of the running task of its group."""
 
 
-PASSED = "passed"
-
-OnChange = Callable[[], None]
-
-
-@dataclass(slots=True)
-class TestRunFacts:
-    """Results of a test run on two trees."""
-
-    about: str
-    """`without #3` or `the plan`."""
-    reverted: frozenset[str]
-    tests: tuple[str, ...] = ()
-    before: dict[str, str] = field(default_factory=dict)
-    """Result of each test on the current tree."""
-    after: dict[str, str] = field(default_factory=dict)
-    """Result of each test on the tree with the change."""
-    complaint: str = ""
-    is_over: bool = False
-    began: float = field(default_factory=time.monotonic)
-
-    @property
-    def went_red(self) -> tuple[str, ...]:
-        """The tests that pass on the current tree and fail with the change."""
-        return tuple(test for test, found in self.after.items() if found != PASSED and self.before.get(test) == PASSED)
-
-    @property
-    def progress(self) -> Progress:
-        done, total = len(self.before) + len(self.after), 2 * len(self.tests)
-        if not total:
-            return Progress(f"{self.about}: collecting tests")
-        left = seconds_left(done, total, time.monotonic() - self.began)
-        return Progress(self.about, done // 2, total // 2, "tests", left, done / total)
-
-
-class ReviewTestRunner:
-    """Runs tests for one review and stores the results."""
-
-    def __init__(self, review: Review, tests: ReviewTests) -> None:
-        self.running: TestRunFacts | None = None
-        self.run_of_plan: TestRunFacts | None = None
-        self._review = review
-        self._tests = tests
-        self._runs_of_fixes: dict[str, TestRunFacts] = {}
-
-    def _name(self, fix: Fix) -> str:
-        parts = self._review.known_parts
-        if fix.hunk_of:
-            return f"#{fix.rank}.{fix.position + 1}"
-        return f"test change 0.{parts.index(fix) + 1}" if fix in parts else f"#{fix.rank}"
-
-    def run_of_fix(self, fix: Fix) -> TestRunFacts | None:
-        return self._runs_of_fixes.get(fix.id)
-
-    async def run_without_fix(self, fix: Fix, reverted: frozenset[str], on_change: OnChange) -> TestRunFacts:
-        """Run the tests that a fix affects, with and without this fix in the plan."""
-        run = self._runs_of_fixes[fix.id] = TestRunFacts(f"without {self._name(fix)}", reverted)
-        await self._run_both(run, self._tests.affected_by([fix]), reverted - {fix.id}, on_change)
-        return run
-
-    async def run_plan(self, reverted: frozenset[str], on_change: OnChange) -> TestRunFacts:
-        """Run all tests of the sweep on the branch and on the plan. Outside a sweep, run the tests of all fixes."""
-        run = self.run_of_plan = TestRunFacts("the plan", reverted)
-        await self._run_both(run, self._tests_of_plan(), frozenset(), on_change)
-        return run
-
-    async def _tests_of_plan(self) -> Sequence[str]:
-        return await self._tests.all_tests()
-
-    async def _run_both(
-        self, run: TestRunFacts, tests: Awaitable[Sequence[str]], kept: frozenset[str], on_change: OnChange
-    ) -> None:
-        """Run tests on the tree with the reverts in `kept`, and on the tree of this run."""
-        self.running = run
-        self._tests.copies.hold_objects()
-        on_change()
-        try:
-            run.tests = tuple(await tests)
-            run.began = time.monotonic()
-            previews = [await asyncio.to_thread(self._review.preview_of, reverts) for reverts in (kept, run.reverted)]
-            if previews[0].tree is None:
-                # A fix that was swapped in conflicts with it. Compare with the branch without the plan.
-                previews[0] = await asyncio.to_thread(self._review.preview_of, frozenset())
-            for preview, outcomes in zip(previews, (run.before, run.after), strict=True):
-                if preview.tree is None:
-                    run.complaint = "conflict: nothing was run"
-                    return
-                async for result in self._tests.copies.results(preview.tree, run.tests):
-                    outcomes[result.test] = result.outcome
-                    run.complaint = run.complaint or result.complaint
-                    on_change()
-        finally:
-            self.running = None
-            run.is_over = True
-            on_change()
-
-    async def close(self) -> None:
-        await self._tests.copies.close()
-
-
-def with_command(settings: TestSettings, command: str) -> TestSettings:
-    """Return settings that use this command instead of pytest, if there is one."""
-    return replace(settings, command=command) if command else settings
-
-
-def tests_of_sweep(review: Review, spec: SweepSpec, state: SweepState) -> ChangedTests:
-    """Return the tests that the branch of a sweep changes."""
-    return ChangedTests(ReviewStrength(review, settings_of_sweep(spec), state.tests() if spec.kind == "tests" else ()))
-
-
-def tests_without_sweep(review: Review, repository: Repository) -> ChangedTests:
-    """Return the tests that a branch outside a sweep changes."""
-    return ChangedTests(ReviewStrength(review, guess_settings(repository)))
-
-
-def runner_of_sweep(review: Review, spec: SweepSpec, state: SweepState, command: str = "") -> ReviewTestRunner:
-    """Return a test runner for the review of a sweep, with the same settings as its agents."""
+def open_session(
+    review: Review,
+    view: SessionView,
+    state: Callable[[], SweepState],
+    spec: SweepSpec | None,
+    clock: Callable[[], float] = time.time,
+    command: str = "",
+) -> ReviewSession:
+    """Return the session of a review. `spec` is None for a branch outside a sweep; `command` replaces pytest."""
     # In a tutorial sweep agents have no test. The tests of a commit are found by its changes.
-    records = state.tests() if spec.kind == "tests" else ()
-    settings = with_command(settings_of_sweep(spec), command)
-    folder = SweepFolder(review.store.folder.verdicts.parent)
-    return ReviewTestRunner(review, ReviewTests(review, settings, records, folder))
+    records = state().tests() if spec is not None and spec.kind == "tests" else ()
+    settings = settings_of_sweep(spec) if spec is not None else guess_settings(review.repository)
+    folder = SweepFolder(review.store.folder.verdicts.parent) if spec is not None else None
+    runs = replace(settings, command=command) if command else settings
+    runner = ReviewTestRunner(review, ReviewTests(review, runs, records, folder))
+    changed_tests = ChangedTests(ReviewStrength(review, settings, records))
+    return ReviewSession(review, view, state, spec.sweep if spec is not None else "", clock, runner, changed_tests)
 
 
-def runner_without_sweep(review: Review, repository: Repository, command: str = "") -> ReviewTestRunner:
-    """Return a test runner for the review of a branch outside a sweep."""
-    return ReviewTestRunner(review, ReviewTests(review, with_command(guess_settings(repository), command)))
-
-
-TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
-
-
-class ReviewState:
-    """An open review and the computed results about its fixes."""
+class ReviewSession:
+    """An open review, its plan, and the rows that are listed: the fixes, or the pieces of one of them."""
 
     def __init__(
         self,
         review: Review,
+        view: SessionView,
         state: Callable[[], SweepState],
         sweep: str,
         clock: Callable[[], float],
@@ -259,33 +98,85 @@ class ReviewState:
         self.preview: Preview | None = None
         """Preview of the current plan; None while it is being computed."""
         self.applied = ""
+        """The branch that was created from the current plan, or ""."""
         self.applying: Progress | None = None
+        self.split_row: Fix | None = None
+        """The row whose test changes or hunks are listed; None while the fixes are listed."""
+        self.filter_words = ""
+        self.rows: list[Fix] = []
+        """The listed rows that match the filter."""
+        self.current: Fix | None = None
+        """The row under the cursor."""
+        self.is_closed = False
+        self._view = view
         self._state = state
         self._clock = clock
-        self._measured = read_measured_effects(review.outcome, review.branch.not_measured)
+        self.measured = read_measured_effects(review.outcome, review.branch.not_measured)
         self._returned = revised_changes(review.outcome)
-        self._alone: dict[str, Conflict | None] = {}
+        self.alone: dict[str, Conflict | None] = {}
         self._effects: dict[tuple[str, frozenset[str]], Preview] = {}
         self._records: tuple[int, dict[str, TestRecord]] = (-1, {})
+        self.list_rows(next(iter((*self.review.open_fixes, *self.fixes)), None))
+
+    async def close(self) -> None:
+        self.is_closed = True
+        await self.test_runner.close()
+        self.review.close()
+
+    # Rows.
 
     @property
     def fixes(self) -> tuple[Fix, ...]:
         return self.review.fixes
 
     @property
-    def rows(self) -> tuple[Fix, ...]:
-        """Row 0, which is the commit of all test and doc fixes (if there is one), and the fixes."""
-        row = self.review.branch.tests
-        return (*((row,) if row is not None else ()), *self.fixes, *self.review.left_out)
+    def tests_row(self) -> Fix | None:
+        """Row 0, the commit of all test and doc fixes, if there is one."""
+        return self.review.branch.tests
 
     @property
-    def open_rows(self) -> tuple[Fix, ...]:
-        """The rows without a verdict. Row 0 counts as open while one of its test changes is open."""
-        row = self.review.branch.tests
-        is_decided = row is None or self.review.verdict(row) in (Verdict.KEEP, Verdict.REVERT)
-        if not is_decided and self.review.parts is not None:
-            is_decided = not self.review.open_parts
-        return (*((row,) if row is not None and not is_decided else ()), *self.review.open_fixes)
+    def all_rows(self) -> tuple[Fix, ...]:
+        """Row 0, the fixes, and the fixes that the integrator left out."""
+        return (*((self.tests_row,) if self.tests_row is not None else ()), *self.fixes, *self.review.left_out)
+
+    @property
+    def unfiltered_rows(self) -> tuple[Fix, ...]:
+        """The fixes, or the test changes or hunks of the split row."""
+        if self.split_row is None:
+            return self.all_rows
+        if self.split_row is not self.tests_row:
+            return self.review.known_hunks(self.split_row)
+        # Weaker tests come first, because they matter most.
+        parts = self.review.known_parts
+        return tuple(sorted(parts, key=lambda part: not any(each.is_weaker for each in self.strength_of(part))))
+
+    def list_rows(self, current: Fix | None) -> None:
+        """List the rows that match the filter, with the cursor on one of them, else on the first."""
+        self.rows = [row for row in self.unfiltered_rows if fits_words(self.filter_words, _searched_text(row))]
+        self.current = current if current in self.rows else next(iter(self.rows), None)
+
+    def set_filter(self, words: str) -> None:
+        self.filter_words = words
+        self.list_rows(self.current)
+
+    @property
+    def title(self) -> str:
+        """The title of the list."""
+        filtered = f" · {len(self.rows)} match /{self.filter_words}" if self.filter_words else ""
+        if self.split_row is None:
+            unlisted = self.review.branch.unlisted
+            more = f" · {counted(unlisted, 'commit')} not listed: --all" if unlisted else ""
+            return f"Ranked {len(self.fixes)}{more}{filtered}"
+        count = counted(len(self.unfiltered_rows), self._piece)
+        if self.split_row is not self.tests_row:
+            return f"#{self.split_row.rank} {count}{filtered}"
+        return f"[TEST/DOC] {count}{', combined' if self._piece == 'hunk' else ''}{filtered}"
+
+    @property
+    def _piece(self) -> str:
+        parts = self.review.parts
+        is_part = self.split_row is self.tests_row and parts is not None and not parts.are_hunks
+        return "test change" if is_part else "hunk"
 
     def fix_of(self, row: Fix) -> Fix:
         """Return the fix that contains this hunk. Return any other row unchanged."""
@@ -293,45 +184,249 @@ class ReviewState:
 
     def row_in_place_of(self, earlier: Fix) -> Fix | None:
         """Return the row that replaced this one when the branch was rebuilt."""
-        same = (fix for fix in self.rows if fix.id == earlier.id)
-        came = (fix for fix in self.rows if (old := self.returned(fix)) is not None and old.old == earlier.id)
-        of_rank = (fix for fix in self.rows if fix.rank == earlier.rank)
-        return next((fix for found in (same, came, of_rank) for fix in found), None)
+        same = (fix for fix in self.all_rows if fix.id == earlier.id)
+        revised = (fix for fix in self.all_rows if (old := self.returned(fix)) is not None and old.old == earlier.id)
+        of_rank = (fix for fix in self.all_rows if fix.rank == earlier.rank)
+        return next((fix for found in (same, revised, of_rank) for fix in found), None)
 
-    def sent_back(self, fix: Fix) -> TestRecord | None:
-        """Return the test whose agent has this commit for revision, or None."""
-        return next(
-            (rec for rec in self.records_of(fix) if rec.revision is not None and rec.revision.fix == fix.id), None
+    async def split(self, row: Fix) -> None:
+        """List the hunks of a row in place of the fixes. For row 0, list its test changes."""
+        is_row_0 = row is self.tests_row
+        try:
+            await asyncio.to_thread(self.review.load_parts if is_row_0 else partial(self.review.load_hunks, row))
+        except SwarmError as error:
+            self._view.show_message(f"cannot split #{row.rank}: {error}", "error")
+            return
+        if self.is_closed or self.current is not row:
+            return
+        pieces = self.review.known_parts if is_row_0 else self.review.known_hunks(row)
+        if not pieces or (len(pieces) == 1 and not is_row_0):
+            one = f"this fix has one hunk, {pieces[0].title}: press y or n" if pieces else "this fix has no hunks"
+            self._view.show_message(one, "warning")
+            return
+        self.split_row, self.filter_words = row, ""
+        self.list_rows(None)
+        self.current = next((piece for piece in self.rows if self._is_open(piece)), self.current)
+        self._view.show_session()
+
+    def leave_split(self) -> bool:
+        """List the fixes again, with the cursor on the row that was split. Return False if they are listed already."""
+        row, self.split_row = self.split_row, None
+        if row is not None:
+            self.filter_words = ""
+            self.list_rows(row)
+            self._view.show_session()
+        return row is not None
+
+    def why_not_split(self, row: Fix) -> str:
+        if self.split_row is not None:
+            is_part = self.split_row is self.tests_row
+            return "a test change is kept or left out as a whole" if is_part else "press Esc to return to the fixes"
+        is_out = row in self.review.left_out and row not in self.review.taken
+        return "not in the plan: press s to swap it in, then choose hunks" if is_out else ""
+
+    # Verdicts.
+
+    def decide(self, row: Fix, verdict: Verdict) -> None:
+        """Record a verdict and go to the next open row."""
+        self.review.set_verdict(row, verdict)
+        if verdict is not Verdict.CLEAR:
+            self._go_to_next_open(row)
+        self.change_plan()
+
+    def decide_all(self, verdicts: Iterable[tuple[Fix, Verdict]], why: str = "") -> None:
+        """Record verdicts as one action."""
+        self.review.set_verdicts(verdicts, why)
+        self.change_plan()
+
+    def undo(self) -> None:
+        """Undo the user's last action, and go to its first row."""
+        self._show_step(self.review.undo(), "undone", "nothing to undo: you have given no verdict")
+
+    def redo(self) -> None:
+        """Redo the last undone action, and go to its first row."""
+        self._show_step(self.review.redo(), "again", "nothing was undone")
+
+    def change_plan(self) -> None:
+        """Show the verdicts, and compute the preview of the plan."""
+        self.applied, self.preview = "", None
+        self._view.show_session()
+        self._view.start(self.compute_plan, "plan")
+
+    async def compute_plan(self) -> None:
+        """Compute the preview of the plan, and the effect of the row under the cursor."""
+        self.preview = await asyncio.to_thread(self.review.preview)
+        self.applied = await asyncio.to_thread(applied_branch, self.review, self.preview, self.sweep)
+        self._view.show_session()
+        if self.current is not None and await self.compute_effect(self.current):
+            self._view.show_session()
+
+    @property
+    def open_rows(self) -> tuple[Fix, ...]:
+        """The rows of the list without a verdict. A left-out fix needs none."""
+        rows = self.unfiltered_rows if self.split_row is not None else (self.tests_row, *self.fixes)
+        return tuple(row for row in rows if row is not None and self._is_open(row))
+
+    def _is_open(self, row: Fix) -> bool:
+        """Return whether a row has no verdict. Row 0 is open while one of its test changes is open."""
+        is_open = self.review.verdict(row) in (None, Verdict.LATER)
+        is_split = row is self.tests_row and self.review.parts is not None
+        return is_open and bool(self.review.open_parts or not is_split)
+
+    def _go_to_next_open(self, row: Fix) -> None:
+        place = self.rows.index(row)
+        following = (*self.rows[place + 1 :], *self.rows[:place])
+        still_open = {each.id for each in self.open_rows}
+        self.current = next((each for each in following if each.id in still_open), row)
+        if still_open:
+            return
+        if self.split_row is not None:
+            self._view.show_message(f"every {self._piece} has a verdict: press Esc to return to the fixes", "good")
+        else:
+            self._view.show_message("every fix has a verdict: press A to apply the plan", "good")
+
+    def _show_step(self, rows: Sequence[Fix], word: str, nothing: str) -> None:
+        if not rows:
+            self._view.show_message(nothing)
+            return
+        if self.current not in rows and rows[0] in self.rows:
+            self.current = rows[0]
+        self.change_plan()
+        by_word: dict[str, list[str]] = {}
+        for row in sorted(rows, key=lambda row: row.rank):
+            by_word.setdefault(self._verdict_word(row), []).append(row.id)
+        verdicts = ", ".join(
+            f"{self.named(ids)} {'is' if len(ids) == 1 else 'are'} {each}" for each, ids in by_word.items()
         )
+        self._view.show_message(f"{word}: {verdicts}")
 
-    def returned(self, fix: Fix) -> RevisedChange | None:
-        """Return the previous version of this fix if its agent revised it, or None."""
-        return self._returned.get(fix.id)
+    def _verdict_word(self, row: Fix) -> str:
+        verdict = self.review.verdict(row)
+        if row in self.review.left_out:
+            return "swapped in" if row in self.review.taken else "out"
+        is_out = row in self.review.known_parts and verdict is Verdict.REVERT
+        return "left out" if is_out else _VERDICT_WORDS.get(verdict, "open")
 
-    # Computed results.
+    # Swapping in a fix that the integrator left out.
 
-    def with_it_reverted(self, fix: Fix) -> frozenset[str]:
-        return self.review.reverted | {fix.id}
+    def swap_in(self, fix: Fix, others: tuple[Fix, ...]) -> None:
+        """Include a left-out fix in place of the fixes that it conflicts with."""
+        instead = f" for {ranks(others)}" if others else ""
+        why = f"#{fix.rank} of {', '.join(fix.agents) or 'another agent'} is kept{instead}" if others else ""
+        self.decide_all([*((other, Verdict.REVERT) for other in others), (fix, Verdict.KEEP)], why)
+        self._view.show_message(f"#{fix.rank} is in the plan{instead}: press V to test it, z to undo", "good")
 
-    def known_effect(self, fix: Fix) -> Preview | None:
-        """Return the effect of also reverting this fix, if it is computed."""
-        return self._effects.get((fix.id, self.with_it_reverted(fix)))
+    def swap_out(self, fix: Fix) -> None:
+        """Leave a fix out again."""
+        self.decide_all([(fix, Verdict.CLEAR)])
+        self._view.show_message(f"#{fix.rank} is out again; verdicts on the fixes it replaced do not change")
 
-    def keep_effect(self, fix: Fix, reverted: frozenset[str], preview: Preview) -> None:
-        self._effects[fix.id, reverted] = preview
+    # Applying.
 
-    def forget_effects(self) -> None:
-        """Discard computed effects: after a conflict was resolved, more reverts apply."""
-        self._effects.clear()
-        self._alone.clear()
+    def why_not_apply(self) -> str:
+        return "" if self.review.reverted else f"nothing is reverted: {self.review.tip_name} already is the result"
 
-    async def preview_each_alone(self, is_open: Callable[[], bool], on_change: Callable[[Fix], None]) -> None:
-        """Compute for each fix whether it can be reverted alone, until the review is closed."""
-        while is_open() and (fix := next((fix for fix in self.fixes if fix.id not in self._alone), None)) is not None:
-            self._alone[fix.id] = await asyncio.to_thread(self.review.conflict_when_reverted_alone, fix)
-            on_change(fix)
+    def propose(self, *, is_drop: bool) -> ApplyPlan:
+        """Return the result of applying the plan, without creating anything."""
+        return plan_apply(self.review, reviewed_branch(self.review, self.sweep), is_drop=is_drop)
 
-    # Data for drawing.
+    async def apply(self, proposal: ApplyPlan) -> tuple[AppliedPlan, str]:
+        """Create the branch and show the progress. Return the result, and the command to check it out."""
+        began, total, count = time.monotonic(), len(proposal.subjects), 0
+
+        def count_commit(number: int) -> None:
+            nonlocal count
+            count = number
+
+        create = partial(apply_plan, self.review, proposal, sweep=self.sweep, on_commit=count_commit)
+        work = asyncio.ensure_future(asyncio.to_thread(create))
+        try:
+            while not (await asyncio.wait({work}, timeout=SHOWN_EVERY))[0]:
+                left = seconds_left(count, total, time.monotonic() - began)
+                self.applying = Progress("applying", count, total, "commits", left)
+                self._view.show_session()
+            applied = work.result()
+            self.applied = applied.branch
+        finally:
+            self.applying = None
+            self._view.show_session()
+        return applied, await asyncio.to_thread(checkout_hint, self.review.repository, applied)
+
+    # Test runs and test strength.
+
+    async def run_without(self, row: Fix) -> None:
+        """Run the tests of a row on the plan without this row."""
+        run = self.test_runner.run_without_fix(row, self.with_it_reverted(row), self._view.show_session)
+        self._view.show_message(*run_summary(await run))
+
+    async def run_plan(self) -> None:
+        """Run all tests of the sweep on the tree of the plan."""
+        run = self.test_runner.run_plan(self.review.reverted, self._view.show_session)
+        self._view.show_message(*run_summary(await run))
+
+    async def measure_strength(self) -> None:
+        """Run the changed tests on mutants of the program."""
+        summary = await self.changed_tests.measure(self._view.show_session)
+        self._view.show_message(summary, self.changed_tests.level)
+
+    def why_no_run(self) -> str:
+        return f"{self.running_here.words}: one run at a time, press X to stop it" if self.running_here else ""
+
+    def why_not_measure(self) -> str:
+        changed = self.changed_tests
+        if not changed.known:
+            return "this branch changes no test"
+        if changed.elsewhere is not None:
+            return f"{changed.elsewhere.words}: measured in the background, press X to stop"
+        weaker = f"{len(changed.weaker)} of {len(changed.known)} are weaker"
+        return "" if changed.unmeasured else f"all changed tests are measured: {weaker}"
+
+    async def load_strength(self) -> None:
+        """Load what is known about the changed tests."""
+        try:
+            await self.changed_tests.load([row.commit for row in (*self.all_rows, *self.review.known_parts)])
+        except SwarmError as error:
+            self._view.show_message(f"cannot read the changed tests: {error}", "warning")
+        if not self.is_closed:
+            self._view.show_session()
+
+    async def follow_strength(self) -> None:
+        """Show progress and results of a measurement in another process, until the review is closed."""
+        changed = self.changed_tests
+        while not self.is_closed:
+            was_measuring = changed.elsewhere is not None
+            if changed.look_elsewhere():
+                self._view.show_session()
+            if was_measuring and changed.elsewhere is None and changed.progress is None:
+                await self.load_strength()
+                if not changed.unmeasured:
+                    self._view.show_message(changed.summary, changed.level)
+            await asyncio.sleep(POLL_SECONDS)
+
+    @property
+    def running_here(self) -> Progress | None:
+        """Progress of the test run of this room."""
+        run = self.test_runner.running
+        return run.progress if run is not None else self.changed_tests.progress
+
+    @property
+    def running(self) -> Progress | None:
+        """Progress of the test run of this room or of another process."""
+        return self.running_here or self.changed_tests.elsewhere
+
+    def strength_of(self, row: Fix) -> tuple[TestStrength, ...]:
+        """Return the changed tests of a row, weakest first."""
+        return tuple(self.changed_tests.of_row(row, () if row is self.tests_row else self.records_of(row)))
+
+    # Agents.
+
+    @property
+    def state(self) -> SweepState:
+        return self._state()
+
+    @property
+    def now(self) -> float:
+        return self._clock()
 
     def record_of(self, branch: str) -> TestRecord | None:
         state = self._state()
@@ -344,6 +439,72 @@ class ReviewState:
         found = (self.record_of(branch) for branch in fix.branches)
         return [record for record in found if record is not None]
 
+    def sent_back(self, fix: Fix) -> TestRecord | None:
+        """Return the test whose agent has this commit for revision, or None."""
+        return next(
+            (rec for rec in self.records_of(fix) if rec.revision is not None and rec.revision.fix == fix.id), None
+        )
+
+    def returned(self, fix: Fix) -> RevisedChange | None:
+        """Return the previous version of this fix if its agent revised it, or None."""
+        return self._returned.get(fix.id)
+
+    def why_not_send_back(self, row: Fix) -> str:
+        if row.rank == 0:
+            return "test changes are kept or left out; press m to write to the agent"
+        if self.fix_of(row) in self.review.left_out:
+            return "not on the branch, so a revision of it would have no place"
+        records = self.records_of(row)
+        if not records:
+            return "the agent of this fix is unknown"
+        is_sent = self.sent_back(self.fix_of(row)) is not None and not records[0].is_finished
+        return "already sent back to its agent" if is_sent else ""
+
+    # Effects.
+
+    async def load_rest(self) -> None:
+        """Compute what the list shows besides the fixes: which cannot be reverted alone, and the test changes."""
+        while not self.is_closed and (left := [fix for fix in self.fixes if fix.id not in self.alone]):
+            self.alone[left[0].id] = await asyncio.to_thread(self.review.conflict_when_reverted_alone, left[0])
+            if self.alone[left[0].id] is not None and not self.is_closed:
+                self._view.show_session()
+        if self.tests_row is not None and not self.is_closed:
+            try:
+                await asyncio.to_thread(self.review.load_parts)
+            except SwarmError as error:
+                self._view.show_message(f"cannot split row 0: {error}", "error")
+            if not self.is_closed:
+                self.change_plan()
+        await self.load_strength()
+
+    def with_it_reverted(self, fix: Fix) -> frozenset[str]:
+        return self.review.reverted | {fix.id}
+
+    def known_effect(self, fix: Fix) -> Preview | None:
+        """Return the effect of also reverting this fix, if it is computed."""
+        return self._effects.get((fix.id, self.with_it_reverted(fix)))
+
+    async def compute_effect(self, fix: Fix) -> bool:
+        """Compute the plan with this fix also reverted. Return False if it was known."""
+        reverted = self.with_it_reverted(fix)
+        if (fix.id, reverted) in self._effects:
+            return False
+        self._effects[fix.id, reverted] = await asyncio.to_thread(self.review.preview_of, reverted)
+        return True
+
+    def forget_effects(self) -> None:
+        """Discard computed effects: after a conflict was resolved, more reverts apply."""
+        self._effects.clear()
+        self.alone.clear()
+
+    def conflict_of(self, fix: Fix) -> Conflict | None:
+        """Return the conflict of reverting a fix within the plan, if it is known."""
+        effect = self.known_effect(fix)
+        commit = fix.hunk_of or fix.id
+        return next((item for item in effect.conflicts if item.commit == commit), None) if effect else None
+
+    # Data for drawing.
+
     def number(self, commit: str) -> str:
         """Return the name of a row: `#5`, `#5.2` for a hunk, `test change 0.3`, or the short commit id."""
         fix = self.review.find(commit)
@@ -353,264 +514,25 @@ class ReviewState:
             return f"test change 0.{self.review.known_parts.index(fix) + 1}"
         return f"#{fix.rank}" if fix else commit[:9]
 
-    def fix_facts(self, fix: Fix) -> FixFacts:
-        verdict = self.review.verdict(fix)
-        measured = self._measured.get(fix.id)
-        blocked = {item.commit for item in self.preview.conflicts} if self.preview is not None else set()
-        teeth_of_row = [teeth for teeth in self.teeth_of(fix) if fix.rank or self._stays(teeth, fix)]
-        in_conflict = (fix.hunk_of or fix.id) in blocked and (not fix.hunk_of or fix.id in self.review.reverted)
-        return FixFacts(
-            rank=self._row_number(fix),
-            title=self._row_title(fix),
-            verdict=self._way_back(fix) or (verdict.value if verdict else self._verdict_of_parts(fix)),
-            hunks_reverted=len(self._hunks_reverted(fix)),
-            is_part=fix in self.review.known_parts,
-            is_left_out=fix in self.review.left_out,
-            weaker=sum(teeth.is_weaker for teeth in teeth_of_row),
-            renamed=sum(teeth.is_renamed and not teeth.is_weaker for teeth in teeth_of_row),
-            added=fix.added,
-            without_lines=fix.change_without_lines,
-            removed=fix.removed,
-            greens=len(measured.turned_green) if measured and (measured.is_measured or measured.turned_green) else None,
-            reds=len(measured.broken) if measured else 0,
-            agents=len(fix.agents),
-            is_conflicting=in_conflict,
-            is_stuck=self._alone.get(fix.id) is not None,
-            origin=fix.origin,
-            is_risky=bool(self.review.branch.risks_of(fix.id)),
-        )
-
-    def name_with_commit(self, fix: Fix) -> str:
-        """Return the title above the diff of a row. Test changes and hunks have no commit id."""
-        is_piece = bool(fix.hunk_of) or fix in self.review.known_parts
-        return self.number(fix.id) if is_piece else f"#{fix.rank} {fix.id[:9]}"
-
-    def _row_number(self, fix: Fix) -> int:
-        parts = self.review.known_parts
-        return parts.index(fix) + 1 if fix in parts else fix.position + 1 if fix.hunk_of else fix.rank
-
-    def _hunks_reverted(self, fix: Fix) -> tuple[Fix, ...]:
-        """Return the hunks of a fix that the plan reverts, if it keeps others."""
-        hunks = self.review.known_hunks(fix)
-        return tuple(hunk for hunk in hunks if hunk.id in self.review.reverted)
-
-    def _row_title(self, fix: Fix) -> str:
-        if fix is not self.review.branch.tests:
-            return fix.title
-        parts = self.review.known_parts
-        out = [part.id for part in parts if self.review.verdict(part) is Verdict.REVERT]
-        words = (counted(len(parts), "test change") if parts else "", f"{len(out)} left out" if out else "")
-        title = fix.title
-        if self.review.parts is not None and 0 < len(out) < len(parts):
-            title = without_marks(subject_without(self.review.parts, out))
-        return f"[TEST/DOC] {': '.join(filter(None, (' · '.join(filter(None, words)), title)))}"
-
-    def _way_back(self, fix: Fix) -> str:
-        """Return the state of a fix that was sent back: `sent`, `back` (unchanged), `new`, or ""."""
-        record = self.sent_back(fix)
-        if record is not None:
-            return (
-                ""
-                if self.review.verdict(fix) in (Verdict.KEEP, Verdict.REVERT) and record.is_finished
-                else ("back" if record.is_finished else "sent")
-            )
-        return "new" if self.returned(fix) is not None and self.review.verdict(fix) is None else ""
-
-    def _verdict_of_parts(self, fix: Fix) -> str:
-        """Return the verdict of row 0 if each of its test changes has one."""
-        is_row_0 = fix is self.review.branch.tests and bool(self.review.known_parts)
-        return "keep" if is_row_0 and not self.review.open_parts else ""
-
-    def plan_facts(self) -> PlanFacts:
-        review, preview = self.review, self.preview
-        words = [review.verdict(fix) for fix in self.fixes]
-        reverted = words.count(Verdict.REVERT)
-        return PlanFacts(
-            total=len(self.fixes),
-            kept=words.count(Verdict.KEEP),
-            partly=words.count(Verdict.PARTLY),
-            reverted=reverted,
-            later=words.count(Verdict.LATER),
-            is_known=preview is not None,
-            conflicts=tuple(
-                " with ".join(filter(None, [self.number(item.commit), self.named(item.opponents)]))
-                for item in (preview.conflicts if preview else ())
-            ),
-            commits=self._commits_of_plan(),
-            has_tests=review.branch.squashed is not None,
-            parts=self._parts_words(),
-            branch=reviewed_branch(review, self.sweep),
-            applied=self.applied,
-            running=self.applying or self.running_here,
-            elsewhere=self.changed_tests.elsewhere,
-            tests=self._plan_test_result(),
-            problem="" if self._plan_test_result() else problem_in_short(review.outcome),
-            doubt=next(iter((*review.branch.risk_lines, *review.branch.doubts)), ""),
-            cost=cost_of_each(self._state().spending, words.count(Verdict.KEEP), len(self.fixes)),
-        )
-
-    def _commits_of_plan(self) -> int:
-        """Return the number of commits of the branch with the plan's reverts on top."""
-        preview = self.preview
-        reverts = sum(fix.id in self.review.reverted for fix in self.fixes) + len(self.fixes_reverted_in_part)
-        return len(self.review.branch.commits) + reverts - (len(preview.unchanging) if preview else 0)
-
-    @property
-    def fixes_reverted_in_part(self) -> tuple[Fix, ...]:
-        """Fixes with some hunks reverted and others kept."""
-        return tuple(fix for fix in self.fixes if self._hunks_reverted(fix))
-
     def named(self, commits: Sequence[str]) -> str:
         """Return the names of some rows: `#2+#6+#7 and 4 more`."""
         more = f" and {len(commits) - 3} more" if len(commits) > 3 else ""
         return "+".join(self.number(commit) for commit in commits[:3]) + more
 
-    @property
-    def running_here(self) -> Progress | None:
-        """Progress of the background task of this room."""
-        run = self.test_runner.running
-        return run.progress if run is not None else self.changed_tests.progress
+    def hunks_reverted(self, fix: Fix) -> tuple[Fix, ...]:
+        """Return the hunks of a fix that the plan reverts, if it keeps others."""
+        return tuple(hunk for hunk in self.review.known_hunks(fix) if hunk.id in self.review.reverted)
 
     @property
-    def running(self) -> Progress | None:
-        """Progress of the background task of this room or of another process."""
-        return self.running_here or self.changed_tests.elsewhere
-
-    def teeth_of(self, fix: Fix) -> tuple[TestStrength, ...]:
-        """Return the changed tests of a row, weakest first."""
-        is_row_0 = fix is self.review.branch.tests
-        return tuple(self.changed_tests.of_row(fix, () if is_row_0 else self.records_of(fix)))
-
-    def _parts_words(self) -> str:
-        """Return the number of test changes left out of row 0, or else of those without a verdict."""
-        review = self.review
-        out, still_open = len(review.reverted & {part.id for part in review.known_parts}), len(review.open_parts)
-        if out:
-            return f"{counted(out, 'test change')} out"
-        return f"{counted(still_open, 'test change')} open" if still_open else ""
-
-    def doubts_of_plan(self) -> list[str]:
-        """Return warnings about this plan to show before it is applied."""
-        found = []
-        for fix in self.fixes:
-            measured = self._measured.get(fix.id)
-            if measured and measured.is_measured and measured.broken and fix.id not in self.review.reverted:
-                more = f" and {len(measured.broken) - 1} more" if len(measured.broken) > 1 else ""
-                found.append(f"! #{fix.rank} is kept and breaks {plain(measured.broken[0], 100)}{more}")
-        weaker = [teeth for teeth in self.changed_tests.weaker if self._stays(teeth)]
-        if weaker:
-            found.append(f"! {counted(len(weaker), 'weaker test')}, first {plain(weaker[0].test, 100)}")
-        reverted = (self._measured[commit] for commit in self.review.reverted if commit in self._measured)
-        given_up = {test for measured in reverted for test in measured.turned_green}
-        if given_up:
-            found.append(f"! reverted fixes had turned {counted(len(given_up), 'test')} green")
-        run = self.test_runner.run_of_plan
-        if run is not None and run.is_over and run.reverted == self.review.reverted and run.went_red:
-            red = counted(len(run.went_red), "test")
-            found.append(f"! without the reverted fixes {red} went red: {plain(run.went_red[0], 100)}")
-        return found
-
-    def _stays(self, teeth: TestStrength, row: Fix | None = None) -> bool:
-        """Return whether every test change of this test is kept. The row itself is ignored."""
-        out = (part for part in self.review.known_parts if part.id in self.review.reverted and part is not row)
-        return not any(teeth.test == each.test for part in out for each in self.teeth_of(part))
-
-    def _plan_test_result(self) -> str:
-        run = self.test_runner.run_of_plan
-        if run is None or not run.is_over or run.reverted != self.review.reverted or not run.after:
-            return ""
-        passed = sum(outcome == PASSED for outcome in run.after.values())
-        red = len(run.went_red)
-        return f"{passed} of {len(run.tests)} tests pass" + (f", {red} went red" if red else "")
-
-    def conflict_of(self, fix: Fix) -> Conflict | None:
-        """Return the conflict of reverting a fix within the plan, if it is known."""
-        effect = self.known_effect(fix)
-        commit = fix.hunk_of or fix.id
-        return next((item for item in effect.conflicts if item.commit == commit), None) if effect else None
-
-    def effect_facts(self, fix: Fix) -> EffectFacts:
-        effect = self.known_effect(fix)
-        conflict = self.conflict_of(fix)
-        measured = self._measured.get(fix.id)
-        run = self._finished_run_of(fix)
-        return EffectFacts(
-            is_reverted=fix.id in self.review.reverted,
-            is_part=fix.rank == 0,
-            is_left_out=fix in self.review.left_out,
-            is_known=effect is not None,
-            conflict_with=tuple(self.number(other) for other in conflict.opponents) if conflict else (),
-            conflict_paths=conflict.paths if conflict else (),
-            is_unchanging=effect is not None and (fix.hunk_of or fix.id) in effect.unchanging,
-            tests_red=len(run.went_red) if run else None,
-            tests_run=len(run.after) if run else 0,
-            why_rank="" if fix.rank == 0 else f"rank {fix.rank}: {measured.why}" if measured and measured.why else "",
-        )
-
-    def draw_report(self, width: int) -> list[Line]:
-        return draw_report(self.review.outcome, self.review.branch, self._maker_of, width)
-
-    def _maker_of(self, left: LeftOut) -> str:
-        """Return the source of a left-out change: the test, else the branch or the commit."""
-        record = self.record_of(left.branch)
-        return record.test if record else left.branch or left.commit[:12]
-
-    def _finished_run_of(self, fix: Fix) -> TestRunFacts | None:
-        """Return the test run without a fix, if it has finished and still matches this plan."""
-        run = self.test_runner.run_of_fix(fix)
-        is_usable = run is not None and run.is_over and run.after and run.reverted == self.with_it_reverted(fix)
-        return run if is_usable else None
-
-    def _runs_of(self, fix: Fix) -> tuple[tuple[str, bool | None, str], ...]:
-        run = self.test_runner.run_of_fix(fix)
-        if run is None:
-            return ()
-        runs: list[tuple[str, bool | None, str]] = []
-        for test in run.tests:
-            outcome, before = run.after.get(test), run.before.get(test)
-            passed = None if outcome is None else outcome == PASSED
-            was_red = before not in (None, PASSED)
-            runs.append((test, passed, "red with it too" if was_red and not passed else ""))
-        if run.complaint:
-            runs.append(("", False, run.complaint))
-        return tuple(runs)
-
-    def _words_of_the_way_back(self, fix: Fix) -> tuple[str, str]:
-        """Return who sent a fix back and the result in one line, and the comment."""
-        record, returned = self.sent_back(fix), self.returned(fix)
-        if record is not None and record.revision is not None:
-            came = "its agent has changed nothing" if record.is_finished else "its agent is working on it"
-            return f"sent back by {record.revision.by}: {came}", record.revision.comment
-        if returned is not None:
-            return f"revised by its agent, sent back by {returned.by}: press v to see the difference", returned.comment
-        return "", ""
-
-    def evidence(self, fix: Fix) -> FixEvidence:
-        line = self.review.verdict_line(fix)
-        measured = self._measured.get(fix.id)
-        return FixEvidence(
-            message=body_of(fix.commit.message),
-            author=f"{fix.commit.author_name} <{fix.commit.author_email}>",
-            verdict=line.verdict.value if line else "",
-            verdict_by=line.by if line else "",
-            verdict_age=self._clock() - line.at if line else None,
-            verdict_why=line.why if line else "",
-            turned_green=measured.turned_green[:20] if measured else (),
-            broken=measured.broken[:20] if measured else (),
-            source=measured.source if measured else "",
-            agents=() if fix is self.review.branch.tests else tuple(self.records_of(fix)),
-            runs=self._runs_of(fix),
-            teeth=self.teeth_of(fix),
-            sent_back=self._words_of_the_way_back(fix),
-            risks=self.review.branch.risks_of(fix.hunk_of or fix.id),
-            origin=f"{fix.origin}: {fix.by_integrator}" if fix.origin else "",
-            hunks_reverted=tuple(f"{self.number(hunk.id)} {hunk.title}" for hunk in self._hunks_reverted(fix)),
-        )
+    def fixes_reverted_in_part(self) -> tuple[Fix, ...]:
+        """Fixes with some hunks reverted and others kept."""
+        return tuple(fix for fix in self.fixes if self.hunks_reverted(fix))
 
 
-def body_of(message: str) -> str:
-    """Return a commit's message without its subject and the integrator's trailers, which are shown elsewhere."""
-    lines = message.strip().split("\n")[1:]
-    while lines and (not lines[-1].strip() or lines[-1].startswith(TRAILERS)):
-        lines.pop()
-    return "\n".join(lines).strip("\n")
+def _searched_text(fix: Fix) -> str:
+    paths = " ".join(change.path for change in fix.commit.changes)
+    return f"{fix.title} {' '.join(fix.agents)} {paths} {fix.id}"
+
+
+def ranks(fixes: Iterable[Fix]) -> str:
+    return ", ".join(f"#{fix.rank}" for fix in fixes)

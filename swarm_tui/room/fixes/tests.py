@@ -1,144 +1,202 @@
-"""Test runs from the Fixes screen: without one fix, or all tests on the plan."""
+"""Test runs on the plan of a review, and the strength of the tests that its branch changes. Without Textual."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import TYPE_CHECKING, Final
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
-from swarm_tui.errors import SwarmError
-from swarm_tui.room.actions import Action, FixesServices
-from swarm_tui.room.fixes.session import ReviewState, TestRunFacts
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.commits import Commit
+from swarm_tui.model.formatting import Progress, seconds_left
+from swarm_tui.model.test_strength import TestStrength, weakest_first
+from swarm_tui.review.changes import Fix
+from swarm_tui.review.review import Review
+from swarm_tui.review.tests import ReviewTests
+from swarm_tui.strength.review import ReviewStrength
+from swarm_tui.testing.traced import without_case
 
-if TYPE_CHECKING:
-    from textual.worker import Worker
 
+class ChangedTests:
+    """The changed tests of one review, weakest first."""
 
-LOOK_SECONDS: Final = 1.0
+    def __init__(self, teeth: ReviewStrength) -> None:
+        self.known: list[TestStrength] = []
+        self.progress: Progress | None = None
+        """Progress of the measurement in this process; None if it is not running."""
+        self.elsewhere: Progress | None = None
+        """Progress of a measurement in another process, usually the engine after its sweep."""
+        self.unmeasured = 0
+        self._teeth = teeth
+        self._of_commits: dict[str, list[TestStrength]] = {}
 
+    async def load(self, commits: Sequence[Commit] = ()) -> None:
+        """Load the sources of the changed tests on the branch and in these commits, and earlier measurements."""
+        self.known = await asyncio.to_thread(self._teeth.known)
+        self._of_commits = await asyncio.to_thread(
+            lambda: {commit.id: self._teeth.of_commit(commit, self.known) for commit in commits}
+        )
+        self.unmeasured = await asyncio.to_thread(lambda: self._teeth.unmeasured)
 
-class TestRunCommands:
-    """Actions that start or stop test runs in the background. One runs at a time."""
+    async def measure(self, on_change: Callable[[], None]) -> str:
+        """Measure the tests that have no measurement yet. Return a summary."""
 
-    __test__ = False
+        def show(progress: Progress) -> None:
+            self.progress = progress
+            on_change()
 
-    def __init__(self, screen: FixesServices, on_change: Callable[[], None]) -> None:
-        self._screen = screen
-        self._on_change = on_change
-        self._worker: Worker[None] | None = None
-
-    def actions(self) -> tuple[Action, ...]:
-        return (
-            Action("fixes.test", ("T",), "test", "Run the tests of this fix without it: which go red?",
-                   self.run_without_fix, self.why_not),
-            Action("fixes.test_plan", ("V",), "", "Run all tests of the sweep on the plan",
-                   self.run_plan, self.why_not),
-            Action("fixes.teeth", ("W",), "weaker", "Measure whether changed tests detect fewer bugs than before",
-                   self.measure_teeth, self.why_no_teeth),
-            Action("fixes.stop", ("X",), "", "Stop the test run in the background", self.stop, self.why_not_stop),
-        )  # fmt: skip
-
-    def why_not(self) -> str:
-        state = self._screen.review_state
-        if state is not None and state.running_here:
-            return f"{state.running_here.words}: one run at a time, press X to stop it"
-        return self._screen.why_no_fix()
-
-    def why_no_teeth(self) -> str:
-        why_not, state = self.why_not(), self._screen.review_state
-        if why_not or state is None:
-            return why_not
-        if not state.changed_tests.known:
-            return "this branch changes no test"
-        if state.changed_tests.elsewhere is not None:
-            return f"{state.changed_tests.elsewhere.words}: measured in the background, press X to stop"
-        return "" if state.changed_tests.unmeasured else f"all changed tests are measured: {self._weaker_words(state)}"
-
-    @staticmethod
-    def _weaker_words(state: ReviewState) -> str:
-        return f"{len(state.changed_tests.weaker)} of {len(state.changed_tests.known)} are weaker"
-
-    def why_not_stop(self) -> str:
-        state = self._screen.review_state
-        return "" if state is not None and state.running else "no test run in the background"
-
-    async def load_teeth(self, state: ReviewState) -> None:
-        """Load the results for the changed tests and show them."""
         try:
-            rows = (*state.rows, *state.review.known_parts)
-            await state.changed_tests.load([row.commit for row in rows])
-        except SwarmError as error:
-            self._screen.show_message(f"cannot read the changed tests: {error}", "warning")
-        if state is self._screen.review_state:
-            self._on_change()
+            self.known = await self._teeth.measure(show)
+            self.unmeasured = 0
+        finally:
+            self.progress = None
+            on_change()
+        return self.summary
 
-    async def follow_teeth(self, state: ReviewState) -> None:
-        """Show progress and results of a measurement in another process, until the review is closed."""
-        changed = state.changed_tests
-        while state is self._screen.review_state:
-            was_measuring = changed.elsewhere is not None
-            if changed.look_elsewhere():
-                self._on_change()
-            if was_measuring and changed.elsewhere is None and changed.progress is None:
-                await self.load_teeth(state)
-                if not changed.unmeasured:
-                    self._screen.show_message(changed.summary, "warning" if changed.weaker else "good")
-            await asyncio.sleep(LOOK_SECONDS)
+    @property
+    def summary(self) -> str:
+        """The result of the measurement in a sentence."""
+        weaker = self.weaker
+        first = f", first {weaker[0].test}: {weaker[0].words}" if weaker else ""
+        return f"test strength: {len(weaker)} of {len(self.known)} changed tests are weaker{first}"
 
-    def run_without_fix(self) -> None:
-        """Run the tests of the fix under the cursor on the plan without this fix."""
-        state, fix = self._screen.reviewed_fix()
-        reverted = state.with_it_reverted(fix)
-        self._start(lambda: self._summed_up(state.test_runner.run_without_fix(fix, reverted, self._on_change)))
+    def look_elsewhere(self) -> bool:
+        """Check the progress of a measurement in another process. Return whether it has changed."""
+        before, self.elsewhere = self.elsewhere, self._teeth.turn.progress() if self.progress is None else None
+        return before != self.elsewhere
 
-    def run_plan(self) -> None:
-        """Run all tests of the sweep on the tree of the plan."""
-        state, _ = self._screen.reviewed_fix()
-        reverted = state.review.reverted
-        self._start(lambda: self._summed_up(state.test_runner.run_plan(reverted, self._on_change)))
+    def stop_elsewhere(self) -> None:
+        """Ask the other process to stop measuring."""
+        self._teeth.turn.stop()
 
-    def measure_teeth(self) -> None:
-        """Run the changed tests on mutants of the program."""
-        state, _ = self._screen.reviewed_fix()
+    @property
+    def level(self) -> str:
+        """The level of the summary."""
+        return "warning" if self.weaker else "good"
 
-        async def measure() -> tuple[str, str]:
-            sentence = await state.changed_tests.measure(self._on_change)
-            return sentence, "warning" if state.changed_tests.weaker else "good"
+    @property
+    def weaker(self) -> list[TestStrength]:
+        return [teeth for teeth in self.known if teeth.is_weaker]
 
-        self._start(measure)
+    def of_row(self, row: Fix, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
+        """Return the changed tests of a row: the tests of its agents, and tests that its commit weakens or renames.
 
-    def stop(self) -> None:
-        """Stop the test run of this room, or else a measurement in another process. Results so far are kept."""
-        state = self._screen.review_state
-        if self._worker is not None and state is not None and state.running_here:
-            self._worker.cancel()
-            self._screen.show_message("stopped")
-        elif state is not None:
-            state.changed_tests.stop_elsewhere()
-            self._screen.show_message("stopped: press W to continue")
+        For row 0 and for hunks, changed tests in the same files are added.
+        """
+        found = {teeth.test: teeth for teeth in self._of_agents(row, records)}
+        found |= {teeth.test: teeth for teeth in self._of_commits.get(row.id, ())}
+        return weakest_first(list(found.values()))
 
-    def end(self) -> None:
-        """Stop the test run without a message, because its review is closed."""
-        if self._worker is not None:
-            self._worker.cancel()
+    def _of_agents(self, row: Fix, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
+        names = {without_case(test) for test in (*row.tests, *(record.test for record in records))}
+        own = [teeth for teeth in self.known if teeth.test in names]
+        if own or row.rank:
+            return own
+        return [teeth for teeth in self.known if teeth.file in row.commit.paths] if not names else []
 
-    async def _summed_up(self, run: Awaitable[TestRunFacts]) -> tuple[str, str]:
-        return run_summary(await run)
 
-    def _start(self, run: Callable[[], Awaitable[tuple[str, str]]]) -> None:
-        self._worker = self._screen.start(partial(self._run, run), "tests", is_exclusive=False)
+PASSED = "passed"
 
-    async def _run(self, run: Callable[[], Awaitable[tuple[str, str]]]) -> None:
+OnChange = Callable[[], None]
+
+
+@dataclass(slots=True)
+class TestRun:
+    """Results of a test run on two trees."""
+
+    about: str
+    """`without #3` or `the plan`."""
+    reverted: frozenset[str]
+    tests: tuple[str, ...] = ()
+    before: dict[str, str] = field(default_factory=dict)
+    """Result of each test on the current tree."""
+    after: dict[str, str] = field(default_factory=dict)
+    """Result of each test on the tree with the change."""
+    complaint: str = ""
+    is_over: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def went_red(self) -> tuple[str, ...]:
+        """The tests that pass on the current tree and fail with the change."""
+        return tuple(test for test, found in self.after.items() if found != PASSED and self.before.get(test) == PASSED)
+
+    @property
+    def progress(self) -> Progress:
+        done, total = len(self.before) + len(self.after), 2 * len(self.tests)
+        if not total:
+            return Progress(f"{self.about}: collecting tests")
+        left = seconds_left(done, total, time.monotonic() - self.began)
+        return Progress(self.about, done // 2, total // 2, "tests", left, done / total)
+
+
+class ReviewTestRunner:
+    """Runs tests for one review and stores the results."""
+
+    def __init__(self, review: Review, tests: ReviewTests) -> None:
+        self.running: TestRun | None = None
+        self.run_of_plan: TestRun | None = None
+        self._review = review
+        self._tests = tests
+        self._runs_of_fixes: dict[str, TestRun] = {}
+
+    def _name(self, fix: Fix) -> str:
+        parts = self._review.known_parts
+        if fix.hunk_of:
+            return f"#{fix.rank}.{fix.position + 1}"
+        return f"test change 0.{parts.index(fix) + 1}" if fix in parts else f"#{fix.rank}"
+
+    def run_of_fix(self, fix: Fix) -> TestRun | None:
+        return self._runs_of_fixes.get(fix.id)
+
+    async def run_without_fix(self, fix: Fix, reverted: frozenset[str], on_change: OnChange) -> TestRun:
+        """Run the tests that a fix affects, with and without this fix in the plan."""
+        run = self._runs_of_fixes[fix.id] = TestRun(f"without {self._name(fix)}", reverted)
+        await self._run_both(run, self._tests.affected_by([fix]), reverted - {fix.id}, on_change)
+        return run
+
+    async def run_plan(self, reverted: frozenset[str], on_change: OnChange) -> TestRun:
+        """Run all tests of the sweep on the branch and on the plan. Outside a sweep, run the tests of all fixes."""
+        run = self.run_of_plan = TestRun("the plan", reverted)
+        await self._run_both(run, self._tests_of_plan(), frozenset(), on_change)
+        return run
+
+    async def _tests_of_plan(self) -> Sequence[str]:
+        return await self._tests.all_tests()
+
+    async def _run_both(
+        self, run: TestRun, tests: Awaitable[Sequence[str]], kept: frozenset[str], on_change: OnChange
+    ) -> None:
+        """Run tests on the tree with the reverts in `kept`, and on the tree of this run."""
+        self.running = run
+        self._tests.copies.hold_objects()
+        on_change()
         try:
-            sentence, level = await run()
-        except SwarmError as error:
-            self._screen.show_message(str(error), "error")
-            return
-        self._screen.show_message(sentence, level)
+            run.tests = tuple(await tests)
+            run.began = time.monotonic()
+            previews = [await asyncio.to_thread(self._review.preview_of, reverts) for reverts in (kept, run.reverted)]
+            if previews[0].tree is None:
+                # A fix that was swapped in conflicts with it. Compare with the branch without the plan.
+                previews[0] = await asyncio.to_thread(self._review.preview_of, frozenset())
+            for preview, outcomes in zip(previews, (run.before, run.after), strict=True):
+                if preview.tree is None:
+                    run.complaint = "conflict: nothing was run"
+                    return
+                async for result in self._tests.copies.results(preview.tree, run.tests):
+                    outcomes[result.test] = result.outcome
+                    run.complaint = run.complaint or result.complaint
+                    on_change()
+        finally:
+            self.running = None
+            run.is_over = True
+            on_change()
+
+    async def close(self) -> None:
+        await self._tests.copies.close()
 
 
-def run_summary(run: TestRunFacts) -> tuple[str, str]:
+def run_summary(run: TestRun) -> tuple[str, str]:
     """Return a summary of a test run, and its level."""
     red = run.went_red
     if red:

@@ -422,7 +422,7 @@ class GridScreen(RoomScreen):
         if height < LOW:
             return []
         lines = draw_first_lines(width, "an agent" if is_watch else "a test") if self.room.is_first_time else []
-        comes_next = next_facts(self.store, self.room.review_state)
+        comes_next = next_facts(self.store, self.room.review_session)
         lines += [draw_next(comes_next, width)] if comes_next is not None else []
         integrating = self.store.integration_progress()
         if integrating is not None:
