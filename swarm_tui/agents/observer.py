@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
-from pydantic import ValidationError
 
 from swarm_tui.agents.contract import CONDITION_PATH
+from swarm_tui.agents.summary import number_of
 from swarm_tui.limits.events import ApiError, api_error_text
 from swarm_tui.model.questions import ClosedQuestion, Question
 from swarm_tui.model.text import plain
@@ -134,10 +134,11 @@ class ConditionObserver:
         raw = next(iter(contents.values()), b"{}")
         try:
             report = json.loads(raw)
-            kind = report.get("trouble")
-            self._trouble = msgspec.convert({**report, "kind": kind, "is_claim": True}, ApiError) if kind else None
+            kind, until = report.get("trouble"), number_of(report.get("until"))
+            fields = {**report, "kind": kind, "until": until, "is_claim": True}
+            self._trouble = msgspec.convert(fields, ApiError) if kind else None
             self._words = plain(str(report.get("words") or ""), _WORDS_LIMIT)
-        except (ValueError, ValidationError, AttributeError, TypeError, RecursionError):
+        except (ValueError, AttributeError, TypeError, RecursionError):
             self._trouble = None
 
     def observe(self, now: float) -> Observation | None:
