@@ -20,7 +20,7 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import Fix
 from swarm_tui.review.review import Review
-from swarm_tui.testing.affected import KnownUse, compare_sources, functions_at, reason_to_run
+from swarm_tui.testing.affected import compare_sources, functions_at, reason_to_run
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
@@ -175,7 +175,7 @@ class ReviewTests:
                 # The names of functions are needed only for the files that the fix changes.
                 ran = {path: used.functions.get(path, ()) for path in base}
                 functions = {path: functions_at(base[path] or "", lines) for path, lines in ran.items() if lines}
-                found[record.test] = bool(reason_to_run(record.file, KnownUse(used, functions), changes))
+                found[record.test] = bool(reason_to_run(record.file, used, changes, functions))
         return found
 
     def _source(self, tree: str, path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Collect tests."""
+"""Collect the tests of a project, and select those of a sweep."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from swarm_tui.model.results import OPEN_RESULTS, Baseline, State, summarize
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.used_code import UsedCode
 from swarm_tui.sweep.withheld_variables import missed_variable, pass_hint
-from swarm_tui.testing.affected import ChangedSource, KnownUse, compare_sources, functions_at, reason_to_run
+from swarm_tui.testing.affected import ChangedSource, compare_sources, functions_at, reason_to_run
 from swarm_tui.testing.python import (
     find_pythons,
     import_roots,
@@ -48,79 +48,9 @@ from swarm_tui.testing.python import (
     roots_below,
 )
 
-_SWEEPS_READ = 50
-
-
-@dataclass(frozen=True, slots=True)
-class SeenUse:
-    """What a sweep saw of one test."""
-
-    base: str
-    used: UsedCode
-
-
-class ChangedCode:
-    """What lies between two commits of a repository, and what is known of its tests."""
-
-    def __init__(self, repository: Repository, revision: str) -> None:
-        self._repository = repository
-        try:
-            self._since = repository.resolve(revision)
-        except SwarmError as error:
-            raise UsageError(f"--affected-by {revision} names no commit", "give a commit, a branch or a tag") from error
-        self._head = repository.head()
-        self._changes = cache(self._find_changes)
-        self._source = cache(self._read_source)
-
-    def reasons(self, tests: Iterable[tuple[str, str]]) -> dict[str, str]:
-        """Return why each test (node id, file) is concerned; an empty reason for one that is not."""
-        seen = self._seen()
-        return {test: self._reason(file, seen.get(test)) for test, file in tests}
-
-    def _reason(self, file: str, seen: SeenUse | None) -> str:
-        changes = self._changes(self._since)
-        known = self._known(seen) if seen is not None else None
-        reason = reason_to_run(file, known, changes)
-        if reason or seen is None or known is None or seen.base == self._since:
-            return reason
-        # What it used may have changed since it was looked at: then it may use something else now.
-        doubt = reason_to_run(file, known, self._changes(seen.base))
-        return f"{doubt} since it was last looked at, at {seen.base[:10]}" if doubt else ""
-
-    def _known(self, seen: SeenUse) -> KnownUse | None:
-        functions = {}
-        for file, lines in seen.used.functions.items():
-            source = self._source(seen.base, file)
-            functions[file] = functions_at(source, lines) if source is not None else frozenset[str]()
-        return KnownUse(seen.used, functions)
-
-    def _find_changes(self, since: str) -> tuple[ChangedSource, ...]:
-        names = self._repository.run(
-            "diff", "--name-only", "-z", "--no-renames", EVERY_SUBMODULE, since, self._head
-        ).fields
-        return tuple(compare_sources(name, self._source(since, name), self._source(self._head, name)) for name in names)
-
-    def _read_source(self, commit: str, path: str) -> str | None:
-        found = self._repository.run("cat-file", "blob", f"{commit}:{path}", codes=(0, 128))
-        return found.stdout.decode("utf-8", "replace") if found.code == 0 else None
-
-    def _seen(self) -> Mapping[str, SeenUse]:
-        """Return what is known of each test, from the newest sweep that has looked at it."""
-        found: dict[str, SeenUse] = {}
-        for folder in reversed(list_sweeps(self._repository.root)[-_SWEEPS_READ:]):
-            try:
-                opened = open_sweep(folder)
-                self._repository.resolve(opened.spec.base)
-            except SwarmError:
-                continue
-            for record in opened.state.tests():
-                if record.test not in found and (used := read_used_code(folder, record.agent)) is not None:
-                    found[record.test] = SeenUse(opened.spec.base, used)
-        return found
-
-
 Progress = Callable[[str], None]
 
+_MOST_SWEEPS: Final = 50
 _BASELINES: Final = {
     "red": frozenset({Baseline.RED}),
     "flaky": frozenset({Baseline.FLAKY, Baseline.CLASH, Baseline.ORDER}),
@@ -130,10 +60,10 @@ _BASELINES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which of the collected tests are wanted; all of them when nothing is said."""
+    """The conditions that a test must meet to be in the sweep; without any, all tests are."""
 
     only: Literal["red", "flaky", "green"] | None = None
-    """Those whose baseline says so."""
+    """Select tests by their baseline."""
     changed_since: str | None = None
     affected_by: str | None = None
     only_failed_of: str | None = None
@@ -141,24 +71,25 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The tests of a sweep, and how a single one of them is run."""
+    """The tests of a sweep, and how to run one of them."""
 
     tests: tuple[tuple[str, str, int], ...]
-    """Node id, file from the top of the repository, line."""
+    """Node id, file relative to the top of the repository, line."""
     python: str
-    """A path from the top of a copy when the copy has its own."""
+    """The interpreter; a path relative to the top of a copy if each copy has its own."""
     folder: str
+    """The working folder of pytest, relative to the top."""
     root: str
+    """pytest's rootdir, relative to the top."""
     run_options: tuple[str, ...]
     import_roots: tuple[str, ...]
     traits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The fixtures, markers and parameters of each test, as words."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """The group of each test that has one: by its mark `xdist_group`, or by `--serial`."""
+    """The group of each test that must not run at the same time as others: by its mark `xdist_group` or --serial."""
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
-    """What each test came to in fresh copies."""
     left_out: tuple[str, ...] = ()
-    """Sentences on tests that have no agent, and what mends that."""
+    """Why tests get no agent, and how to change that."""
 
 
 async def find_tests(
@@ -174,9 +105,9 @@ async def find_tests(
     alone: Sequence[str] = (),
     passed: Sequence[str] = (),
 ) -> Found:
-    """Collect in the project's interpreter and choose; files that cannot be imported are left out, and named.
+    """Collect the tests with the project's interpreter and select; files that cannot be imported are left out.
 
-    `count` gets how many tests were found, again and again; `passed` names the variables of `--pass-env`.
+    `count` is called with the number of tests found so far. `passed` are the variable names of --pass-env.
     """
     progress("collecting the tests")
 
@@ -186,31 +117,31 @@ async def find_tests(
     interpreter, collected = await collect_tests(repository, folder, python, arguments, tell, passed)
     if not collected.tests or any(not error.test for error in collected.errors):
         refuse_errors(collected, passed)
-    left_out = tuple(_broken_sentence(error) for error in collected.errors)
+    left_out = tuple(_error_sentence(error) for error in collected.errors)
     for sentence in left_out:
         progress(f"left out: {sentence}")
     if not collected.tests:
-        raise UsageError("pytest finds no tests here", "`pytest --collect-only` shows what it sees")
+        raise UsageError("pytest finds no tests here", "run `pytest --collect-only` to see what it collects")
     top = repository.root.resolve()
     root = checked_root(collected, top)
-    in_copy = named_python(python, folder, repository.root)[1] if python else ""
-    refuse_foreign_code(repository, collected, in_copy, setup)
-    wanted = _chosen(collected, repository, root, selection)
-    # pytest lists a test twice when it is told to, or when a plugin gives two the same name.
-    lines = {found.test: found.line for found in collected.tests if wanted is None or found.test in wanted}
+    python_in_copy = named_python(python, folder, repository.root)[1] if python else ""
+    refuse_foreign_code(repository, collected, python_in_copy, setup)
+    selected = _select(collected, repository, root, selection)
+    # pytest lists a test twice if its arguments do, or if a plugin gives two tests the same name.
+    lines = {found.test: found.line for found in collected.tests if selected is None or found.test in selected}
     tests = tuple((test, _file_of(test, root, top), line) for test, line in lines.items())
     if not tests and selection.affected_by:
-        raise NothingConcerned(f"what has changed since {plain(selection.affected_by, 100)} concerns no test")
+        raise NothingConcerned(f"no test is affected by the changes since {plain(selection.affected_by, 100)}")
     if not tests:
-        raise UsageError(f"none of the {len(collected.tests)} tests is chosen", _why_none(selection))
+        raise UsageError(f"none of the {len(collected.tests)} tests is selected", _why_none(selection))
     options = options_of(arguments, collected.positional)
     return Found(
         tests=tests,
         traits={found.test: found.traits for found in collected.tests},
-        python=in_copy or interpreter,
+        python=python_in_copy or interpreter,
         folder=path_below(folder.resolve(), top),
         root=path_below(root, top),
-        run_options=(*_in_any_copy(options, top, folder.resolve()), *collected.single_run),
+        run_options=(*_for_any_copy(options, top, folder.resolve()), *collected.single_run),
         import_roots=import_roots(collected, top),
         groups=groups_of(collected.tests, alone),
         left_out=left_out,
@@ -227,8 +158,8 @@ async def collect_tests(
 ) -> tuple[str, Collected]:
     """Return the project's interpreter, and what its pytest collects in a copy of the checkout.
 
-    A conftest.py may write files when it is imported, so nothing is collected in the checkout. Paths are returned as
-    they are in the checkout.
+    A conftest.py may write files when it is imported, so nothing is collected in the checkout itself. The returned
+    paths are those of the checkout.
     """
     if repository.is_bare:
         raise UsageError(
@@ -243,17 +174,16 @@ async def collect_tests(
         await finish_in_thread(lambda: copy_working_tree(repository, copy))
         words = list(_in_copy(arguments, folder.resolve(), top, copy))
         async for candidate in _candidates(repository, folder, python):
-            roots = await _editable_roots(candidate, folder, top)
-            variables = {NAMED_IN_VARIABLE: str(repository.root), COPY_VARIABLE: str(copy)}
-            variables = passed_variables(passed) | variables
-            place = copy / path_below(folder.resolve(), top)
-            adapter = PytestAdapter(candidate, place, [copy / root for root in roots], (copy, top), variables)
+            prefix, entries = await find_import_path(candidate, folder)
+            roots = [copy / root for root in roots_below(entries, top, prefix)]
+            variables = passed_variables(passed) | {NAMED_IN_VARIABLE: str(repository.root), COPY_VARIABLE: str(copy)}
+            started_in = copy / path_below(folder.resolve(), top)
+            adapter = PytestAdapter(candidate, started_in, roots, (copy, top), variables)
             try:
                 collected = (await adapter.collect(words, tell)).moved(copy, top)
                 given = dict(zip(words, arguments, strict=True))
-                return candidate, replace(
-                    collected, positional=tuple(given.get(word, word) for word in collected.positional)
-                )
+                positional = tuple(given.get(word, word) for word in collected.positional)
+                return candidate, replace(collected, positional=positional)
             except ProgramMissing as error:
                 missing = missing or error
             except SwarmError as error:
@@ -266,37 +196,27 @@ async def collect_tests(
                 raise type(error)(moved_text(error.message, copy, top), hint) from None
     finally:
         await asyncio.to_thread(scratch.close)
-    raise missing or UsageError("no Python was found for this project", "name one with --python")
+    raise missing or UsageError("no Python found for this project", "name one with --python")
 
 
 def _in_copy(arguments: Sequence[str], folder: Path, top: Path, copy: Path) -> Iterator[str]:
-    """Yield pytest's arguments for a copy of the checkout; files outside of the checkout are named as they are."""
+    """Yield pytest's arguments for a copy of the checkout; paths outside of the checkout become absolute."""
     for word in arguments:
         path, separator, rest = word.partition("::")
         if path.startswith(os.pardir) and os.path.exists(folder / path):
             real = os.path.normpath(folder / path)
-            word = (real if _is_outside(real, top) else path) + separator + rest
+            word = (path if Path(real).is_relative_to(top) else real) + separator + rest
         yield moved_text(word, top, copy)
 
 
 def _outside_of(arguments: Sequence[str], folder: Path, top: Path) -> str:
-    """Return the first argument that names a file or folder outside of the repository; "" if none does."""
+    """Return the first argument that names a file or folder outside of the repository, or ""."""
     for word in arguments:
         path = word.partition("::")[0]
-        real = os.path.normpath(folder.resolve() / path)
-        if not word.startswith("-") and os.path.exists(real) and _is_outside(real, top):
+        real = Path(os.path.normpath(folder.resolve() / path))
+        if not word.startswith("-") and real.exists() and not real.is_relative_to(top):
             return path
     return ""
-
-
-def _is_outside(path: str, top: Path) -> bool:
-    return not Path(path).is_relative_to(top)
-
-
-async def _editable_roots(python: str, folder: Path, top: Path) -> tuple[str, ...]:
-    """Return the folders of the checkout that an interpreter imports from before pytest is started."""
-    prefix, found = await find_import_path(python, folder)
-    return roots_below(found, top, prefix)
 
 
 async def _candidates(repository: Repository, folder: Path, python: str | None) -> AsyncIterator[str]:
@@ -308,28 +228,31 @@ async def _candidates(repository: Repository, folder: Path, python: str | None) 
 
 
 def checked_root(collected: Collected, top: Path) -> Path:
-    """Return the folder that node ids are relative to; raise UsageError when it is outside of the repository."""
+    """Return pytest's rootdir; raise UsageError if it or a test is outside of the repository."""
     root = collected.root.resolve()
     if not root.is_relative_to(top):
-        raise UsageError(f"pytest's rootdir {root} lies outside of the repository {top}", "give --rootdir after --")
+        raise UsageError(f"pytest's rootdir {root} is outside of the repository {top}", "add --rootdir after --")
     if collected.outside:
         raise UsageError(
-            f"pytest's rootdir is {root}, and {plain(collected.outside[0], 300)} lies outside of it",
-            "give --rootdir=. after --, so that every test has a name of its own",
+            f"pytest's rootdir is {root}, and {plain(collected.outside[0], 300)} is outside of it",
+            "add --rootdir=. after --, so that each test has a unique id",
         )
     return root
 
 
 def refuse_errors(collected: Collected, passed: Sequence[str] = ()) -> None:
-    """Raise UsageError for tests that cannot be collected, with pytest's messages."""
+    """Raise SwarmError with pytest's messages for tests that cannot be collected."""
     if collected.errors:
         name = missed_variable("\n".join(error.text for error in collected.errors), passed)
-        hint = pass_hint(name) if name else "correct this, or leave the files out with pytest's --ignore"
+        hint = pass_hint(name) if name else "correct the files, or leave them out with pytest's --ignore"
         raise SwarmError(_errors_as_text(collected), hint)
 
 
 def groups_of(tests: Iterable[CollectedTest], alone: Sequence[str]) -> dict[str, str]:
-    """Return the group of each test that must not run beside others of it; a glob makes one of all that fit."""
+    """Return the group of each test that must not run at the same time as others of the group.
+
+    Each pattern of `alone` is a group, and so is each mark `xdist_group`.
+    """
     groups = {found.test: f"xdist_group {found.group}" for found in tests if found.group}
     for found in tests:
         file, _, name = found.test.partition("::")
@@ -341,7 +264,7 @@ def groups_of(tests: Iterable[CollectedTest], alone: Sequence[str]) -> dict[str,
 
 
 def options_of(arguments: Sequence[str], positional: Sequence[str]) -> tuple[str, ...]:
-    """Return the arguments without files and node ids: those say what is collected, not how it is run."""
+    """Return the arguments without files and node ids, which select the tests and do not affect how they run."""
     left = list(positional)
     options = []
     for word in arguments:
@@ -352,95 +275,143 @@ def options_of(arguments: Sequence[str], positional: Sequence[str]) -> tuple[str
     return tuple(options)
 
 
-def _in_any_copy(options: Iterable[str], top: Path, folder: Path) -> Iterator[str]:
-    """Yield options with the paths of the checkout named from where pytest is run: there every copy has its own."""
+def _for_any_copy(options: Iterable[str], top: Path, folder: Path) -> Iterator[str]:
+    """Yield options with paths of the checkout relative to pytest's working folder, so that they fit any copy."""
     in_checkout = re.compile(re.escape(str(top)) + r"(?![\w.-])")
     for word in options:
         yield in_checkout.sub(lambda _: os.path.relpath(top, folder), word)
 
 
 def _file_of(test: str, root: Path, top: Path) -> str:
-    file = os.path.normpath(root / test.partition("::")[0])
-    return os.path.relpath(file, top)
+    return os.path.relpath(os.path.normpath(root / test.partition("::")[0]), top)
 
 
-def _chosen(collected: Collected, repository: Repository, root: Path, selection: Selection) -> Collection[str] | None:
-    """Return the tests that the selection leaves, or None for all."""
-    wanted: set[str] | None = None
+def _select(collected: Collected, repository: Repository, root: Path, selection: Selection) -> Collection[str] | None:
+    """Return the selected tests, or None for all."""
+    selections: list[set[str]] = []
     if selection.only_failed_of:
-        wanted = _failed_of(repository.root, selection.only_failed_of)
+        state = open_sweep(find_sweep(repository.root, selection.only_failed_of)).state
+        done = (record for record in state.tests() if record.state is State.DONE)
+        selections.append({record.test for record in done if record.result in OPEN_RESULTS})
     if selection.changed_since:
-        changed = _changed_since(repository, selection.changed_since)
-        kept = {found.test for found in collected.tests if _is_affected(found.test, changed, root, repository.root)}
-        wanted = kept if wanted is None else wanted & kept
+        selections.append(set(_changed_tests(collected, repository, root, selection.changed_since)))
     if selection.affected_by:
         reasons = _reasons(collected, repository, root, selection.affected_by)
-        kept = {test for test, reason in reasons.items() if reason}
-        wanted = kept if wanted is None else wanted & kept
-    return wanted
+        selections.append({test for test, reason in reasons.items() if reason})
+    return set.intersection(*selections) if selections else None
+
+
+def _changed_tests(collected: Collected, repository: Repository, root: Path, revision: str) -> Iterator[str]:
+    """Yield the tests whose file, or a conftest.py above it, has changed."""
+    base, head, top = repository.resolve(revision), repository.head(), repository.root.resolve()
+    changed = set(_changed_paths(repository, base, head))
+    for found in collected.tests:
+        file = PurePosixPath(_file_of(found.test, root, top))
+        if changed & {str(file), *(str(folder / "conftest.py") for folder in file.parents)}:
+            yield found.test
+
+
+def _changed_paths(repository: Repository, old: str, new: str) -> Sequence[str]:
+    return repository.run("diff", "--name-only", "-z", "--no-renames", EVERY_SUBMODULE, old, new).fields
 
 
 async def explain_affected(folder: Path, python: str | None, arguments: Sequence[str], revision: str) -> dict[str, str]:
-    """Return why the change since a revision concerns each test; an empty reason for one that it does not concern."""
+    """Return why the changes since a revision affect each test; "" for a test that they do not affect."""
     repository = Repository.open(folder)
     _, collected = await collect_tests(repository, folder, python, arguments)
     return _reasons(collected, repository, checked_root(collected, repository.root.resolve()), revision)
 
 
 def _reasons(collected: Collected, repository: Repository, root: Path, revision: str) -> dict[str, str]:
-    top = repository.root.resolve()
-    return ChangedCode(repository, revision).reasons(
-        (found.test, _file_of(found.test, root, top)) for found in collected.tests
-    )
+    top, changed = repository.root.resolve(), _ChangedCode(repository, revision)
+    return {found.test: changed.reason(found.test, _file_of(found.test, root, top)) for found in collected.tests}
+
+
+class _ChangedCode:
+    """The changes since a revision, and the code that each test used in earlier sweeps."""
+
+    def __init__(self, repository: Repository, revision: str) -> None:
+        self._repository = repository
+        try:
+            self._since = repository.resolve(revision)
+        except SwarmError as error:
+            raise UsageError(f"unknown revision: --affected-by {revision}", "use a commit, branch or tag") from error
+        self._head = repository.head()
+        self._changes = cache(self._find_changes)
+        self._source = cache(self._read_source)
+        self._used = self._read_used_code()
+
+    def reason(self, test: str, file: str) -> str:
+        """Return why the changes affect a test, or "" if they do not."""
+        base, used = self._used.get(test, ("", None))
+        functions = (
+            {path: self._functions_at(base, path, lines) for path, lines in used.functions.items()} if used else {}
+        )
+        reason = reason_to_run(file, used, self._changes(self._since), functions)
+        if reason or used is None or base == self._since:
+            return reason
+        # The code that the test uses may have changed since the recording, so the test may use other code now.
+        reason = reason_to_run(file, used, self._changes(base), functions)
+        return f"{reason} since its code was recorded at {base[:10]}" if reason else ""
+
+    def _functions_at(self, commit: str, path: str, lines: Iterable[int]) -> frozenset[str]:
+        source = self._source(commit, path)
+        return functions_at(source, lines) if source is not None else frozenset()
+
+    def _find_changes(self, since: str) -> tuple[ChangedSource, ...]:
+        return tuple(
+            compare_sources(path, self._source(since, path), self._source(self._head, path))
+            for path in _changed_paths(self._repository, since, self._head)
+        )
+
+    def _read_source(self, commit: str, path: str) -> str | None:
+        found = self._repository.run("cat-file", "blob", f"{commit}:{path}", codes=(0, 128))
+        return found.stdout.decode("utf-8", "replace") if found.code == 0 else None
+
+    def _read_used_code(self) -> Mapping[str, tuple[str, UsedCode]]:
+        """Return for each test the newest recording, with the commit that it was made on."""
+        used_code: dict[str, tuple[str, UsedCode]] = {}
+        for folder in reversed(list_sweeps(self._repository.root)[-_MOST_SWEEPS:]):
+            try:
+                opened = open_sweep(folder)
+                self._repository.resolve(opened.spec.base)
+            except SwarmError:
+                continue
+            for record in opened.state.tests():
+                if record.test not in used_code and (used := read_used_code(folder, record.agent)) is not None:
+                    used_code[record.test] = (opened.spec.base, used)
+        return used_code
 
 
 def choose_by_baseline(found: Found, selection: Selection) -> Found:
-    """Return the tests with the selected baseline; raise NothingConcerned when there are none."""
+    """Return the tests with the selected baseline; raise NothingConcerned if there are none."""
     if selection.only is None:
         return found
-    fitting = _BASELINES[selection.only]
-    tests = tuple(entry for entry in found.tests if found.baselines.get(entry[0]) in fitting)
+    selected = _BASELINES[selection.only]
+    tests = tuple(entry for entry in found.tests if found.baselines.get(entry[0]) in selected)
     if not tests:
         counts = summarize([found.baselines.get(test, Baseline.UNKNOWN) for test, _, _ in found.tests])
-        raise NothingConcerned(f"no test is {selection.only} in a fresh copy ({counts}): nothing to do")
+        raise NothingConcerned(f"no test is {selection.only} in a fresh copy ({counts}); nothing to do")
     return replace(found, tests=tests)
 
 
-def _failed_of(top: Path, sweep: str) -> set[str]:
-    state = open_sweep(find_sweep(top, sweep)).state
-    return {record.test for record in state.tests() if record.state is State.DONE and record.result in OPEN_RESULTS}
-
-
-def _changed_since(repository: Repository, revision: str) -> frozenset[str]:
-    base = repository.resolve(revision)
-    return frozenset(
-        repository.run("diff", "--name-only", "-z", "--no-renames", EVERY_SUBMODULE, base, repository.head()).fields
-    )
-
-
-def _is_affected(test: str, changed: Collection[str], root: Path, top: Path) -> bool:
-    """Whether the test's file has changed, or a conftest.py above it."""
-    file = PurePosixPath(_file_of(test, root, top.resolve()))
-    conftests = {str(folder / "conftest.py") for folder in file.parents}
-    return str(file) in changed or any(path in conftests for path in changed)
-
-
 def _why_none(selection: Selection) -> str:
-    reasons: Mapping[str, bool] = {
-        f"no test file has changed since {selection.changed_since}": bool(selection.changed_since),
-        f"none failed in {selection.only_failed_of}": bool(selection.only_failed_of),
-    }
-    return "; ".join(reason for reason, is_asked in reasons.items() if is_asked)
+    reasons = []
+    if selection.changed_since:
+        reasons.append(f"no test file has changed since {selection.changed_since}")
+    if selection.only_failed_of:
+        reasons.append(f"none failed in {selection.only_failed_of}")
+    return "; ".join(reasons)
 
 
-def _broken_sentence(error: CollectionError) -> str:
+def _error_sentence(error: CollectionError) -> str:
     lines = [line.strip() for line in plain_lines(error.text).splitlines() if line.strip()]
     why = first_exception(error.text) or (lines or ["pytest gives no reason"])[-1]
     return f"{plain(error.test, 200)} cannot be collected: {plain(why, 300)}"
 
 
 def _errors_as_text(collected: Collected) -> str:
-    """Return the collection errors as pytest shows them, also where the project has silenced its terminal."""
+    """Return the collection errors as pytest shows them, even if the project disables pytest's terminal output."""
     text = plain_lines(collected.text).strip()
     if "ERROR" in text:
         return f"pytest cannot collect these tests\n\n{text}\n"

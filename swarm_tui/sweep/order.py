@@ -159,12 +159,12 @@ async def prepare_sweep(
     `live` gets what is being done at the moment, again and again, and `count` how many tests were found so far.
     """
     project = await _open_project(order)
-    wishes = _trial_wishes(order, project.fill)
+    options = _preflight_options(order, project.fill)
     async with AsyncExitStack() as stack:
-        trial = None
-        if wishes is not None:
-            begun = run_preflight(project.repository, project.base, wishes, progress, live)
-            trial = await stack.enter_async_context(begun)
+        preflight = None
+        if options is not None:
+            started = run_preflight(project.repository, project.base, options, progress, live)
+            preflight = await stack.enter_async_context(started)
         # mngr takes a second to answer; the tests are collected meanwhile.
         finding = asyncio.create_task(_find(order, project.repository, progress, count))
         try:
@@ -173,8 +173,8 @@ async def prepare_sweep(
         finally:
             finding.cancel()
             await asyncio.wait([finding])
-        if trial is not None:
-            found = choose_by_baseline(await trial.compare(found), order.selection)
+        if preflight is not None:
+            found = choose_by_baseline(await preflight.compare(found), order.selection)
     if preconditions.mngr_warning:
         progress(f"warning: {preconditions.mngr_warning}")
     await report_uncommitted(preconditions, progress)
@@ -194,8 +194,8 @@ def with_findings(test: SweptTest, found: Found) -> SweptTest:
     return test.model_copy(update={"traits": found.traits.get(test.test, ()), "group": group, "baseline": baseline})
 
 
-def _trial_wishes(order: Order, fill: tuple[str, ...]) -> PreflightOptions | None:
-    """Return what is to be tried in a fresh copy; None when nothing is."""
+def _preflight_options(order: Order, fill: tuple[str, ...]) -> PreflightOptions | None:
+    """Return the options of the preflight, or None for no preflight."""
     runs = order.baseline or {None: None, "flaky": 3}.get(order.selection.only, 1)
     if order.is_trial_skipped and runs:
         raise UsageError("--no-preflight leaves no baseline", "leave it out, or --only and --baseline")
@@ -209,7 +209,7 @@ def _trial_wishes(order: Order, fill: tuple[str, ...]) -> PreflightOptions | Non
         order.run_limits,
         runs,
         has_checkout=order.provider == LOCAL_HOST and not order.hosts,
-        not_missed=known,
+        not_needed=known,
     )
 
 

@@ -1,4 +1,4 @@
-"""Try tests in a fresh copy."""
+"""Collects and runs tests in a fresh copy before the sweep starts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import itertools
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -24,13 +24,12 @@ from swarm_tui.model.run_limits import RunLimits
 from swarm_tui.model.text import plain
 from swarm_tui.sweep.collect import Found, Progress
 from swarm_tui.sweep.preflight_causes import (
+    FILES_NAMED,
+    Cause,
     CopyFacts,
-    Difference,
     cause_in,
     explain,
-    imported_later,
-    left_behind_sentence,
-    modules_of_checkout,
+    find_ignored_modules,
     name_tests,
     refuse_ignored_modules,
 )
@@ -38,98 +37,94 @@ from swarm_tui.testing.copies import COPIES, TestCopies
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 
-LONGEST: Final = 1800.0
-"""The seconds that a baseline may take; tests that were not run by then have no baseline."""
+LONGEST_BASELINE: Final = 1800.0
+"""The time limit of a baseline, in seconds. The baseline of tests that were not run by then is unknown."""
 LONGEST_TEST: Final = 300.0
-"""The seconds for one test where the user has given no limit."""
+"""The time limit of a test, in seconds, if the user gives none."""
 LONGEST_ORDER_CHECK: Final = 300.0
-"""The seconds that a run of all tests in their order may take, as far as that can be foreseen."""
+"""The longest expected time, in seconds, for which all tests are run in one process."""
 _BATCH: Final = 64
+_NAMED: Final = 10
+_TICK: Final = 0.5
+
+Live = Callable[[str], None]
 
 
 @dataclass(slots=True)
 class BaselineRuns:
-    """The outcomes of every run of every test; "" is an unknown one."""
+    """The outcomes of all runs of each test; "" is an unknown outcome."""
 
-    beside: dict[str, list[str]] = field(default_factory=dict)
-    """Runs while other tests were running, or after others in the same process."""
+    together: dict[str, list[str]] = field(default_factory=dict)
+    """Runs at the same time as other tests, or after others in the same process."""
     alone: dict[str, list[str]] = field(default_factory=dict)
-    """Runs in a process of their own."""
-    in_order: dict[str, str] = field(default_factory=dict)
+    """Runs in a separate process, without other tests."""
+    in_order: Mapping[str, str] = field(default_factory=dict)
     """The outcomes in one process that ran all tests in their order."""
     failures: dict[str, str] = field(default_factory=dict)
-    """A line on each test that failed, from its last failure."""
+    """A line about the last failure of each failed test."""
     problems: dict[str, str] = field(default_factory=dict)
-    """Why a run of a test had no result."""
+    """Why the outcome of a test is unknown."""
     is_cut: bool = False
-    """Whether the time was over before all were run."""
+    """Whether the time limit ended the runs."""
 
     def baseline_of(self, test: str) -> Baseline:
-        return classify(self.beside.get(test, ()), self.alone.get(test, ()), self.in_order.get(test, ""))
-
-    def failed(self) -> list[str]:
-        return [test for test, outcomes in self.beside.items() if "failed" in outcomes]
-
-    def red(self) -> list[str]:
-        return [test for test in self.beside if self.baseline_of(test) is Baseline.RED]
+        return classify(self.together.get(test, ()), self.alone.get(test, ()), self.in_order.get(test, ""))
 
 
 async def run_baseline(
     copies: TestCopies,
     tree: str,
     tests: Sequence[str],
-    runs: int,
-    live: Callable[[str], None],
-    longest: float = LONGEST,
+    count: int,
+    live: Live,
+    time_limit: float = LONGEST_BASELINE,
 ) -> BaselineRuns:
-    """Run each test `runs` times in copies side by side, then those that failed as often in a process of their own.
+    """Run each test `count` times in concurrent copies, then the failed tests as often in a separate process each.
 
-    With one run the copies share the tests; with more, each copy runs all of them at the same time as others. Tests
-    that are red then are run once more after all that come before them, if that takes no more than a few minutes.
+    With one run the copies share the tests; with more, each copy runs all of them at the same time as the others. If
+    the time allows, the red tests are run once more after all tests that come before them.
     """
-    return await _BaselineSession(copies, tree, runs, live, time.monotonic() + longest).run(tests)
+    return await _BaselineSession(copies, tree, count, live, time.monotonic() + time_limit).run(tests)
 
 
 @dataclass(slots=True)
 class _BaselineSession:
     copies: TestCopies
     tree: str
-    runs: int
-    live: Callable[[str], None]
+    count: int
+    live: Live
     deadline: float
-    made: BaselineRuns = field(default_factory=BaselineRuns)
+    runs: BaselineRuns = field(default_factory=BaselineRuns)
     total: int = 0
     done: int = 0
 
     async def run(self, tests: Sequence[str]) -> BaselineRuns:
-        made, workers, started = self.made, self.copies.count, time.monotonic()
+        runs, workers, started = self.runs, self.copies.count, time.monotonic()
         batches = _in_whole_files(tests)
-        self.total = len(tests) * self.runs
+        self.total = len(tests) * self.count
         shared = deque(batches)
-        queues = [shared] * workers if self.runs == 1 else [deque(batches) for _ in range(self.runs)]
-        await asyncio.gather(*(self._work(queue, made.beside) for queue in queues))
-        seconds = (time.monotonic() - started) * min(workers, len(batches)) / self.runs
-        failed = made.failed()
-        await self._run_alone(failed)
-        if len(batches) > 1 and made.red() and seconds <= LONGEST_ORDER_CHECK:
-            last = max(map(list(tests).index, made.red()))
-            made.in_order = dict((await self._run(tests[: last + 1])).outcomes)
-        return made
+        queues = [shared] * workers if self.count == 1 else [deque(batches) for _ in range(self.count)]
+        await asyncio.gather(*(self._work(queue, runs.together) for queue in queues))
+        seconds = (time.monotonic() - started) * min(workers, len(batches)) / self.count
+        await self._run_alone([test for test, outcomes in runs.together.items() if "failed" in outcomes])
+        red = [number for number, test in enumerate(tests) if runs.baseline_of(test) is Baseline.RED]
+        if len(batches) > 1 and red and seconds <= LONGEST_ORDER_CHECK:
+            runs.in_order = (await self._run(tests[: red[-1] + 1])).outcomes
+        return runs
 
     async def _run_alone(self, tests: Sequence[str]) -> None:
-        """Run each test in a process of its own: some side by side, then those that still fail one after the other."""
-        self.total += len(tests) * self.runs
+        """Run each test in a separate process: first concurrently, then those that still fail one at a time."""
+        self.total += len(tests) * self.count
         first: dict[str, list[str]] = {}
         waiting = deque([test] for test in tests)
         workers = min(self.copies.count, len(tests))
         await asyncio.gather(*(self._work(waiting, first) for _ in range(workers)))
         again = [test for test in tests if workers > 1 and "failed" in first[test]]
         for test in tests:
-            (self.made.beside if test in again else self.made.alone).setdefault(test, []).extend(first[test])
+            (self.runs.together if test in again else self.runs.alone).setdefault(test, []).extend(first[test])
         self.total += len(again)
-        await self._work(deque([test] for test in again), self.made.alone)
-        for _ in range(self.runs - 1):
-            await self._work(deque([test] for test in tests), self.made.alone)
+        for batch in (again, *[tests] * (self.count - 1)):
+            await self._work(deque([test] for test in batch), self.runs.alone)
 
     async def _work(self, queue: deque[list[str]], into: dict[str, list[str]]) -> None:
         while queue:
@@ -138,25 +133,25 @@ class _BaselineSession:
             for test in batch:
                 into.setdefault(test, []).append(run.outcomes.get(test, ""))
                 if test not in run.outcomes:
-                    self.made.problems[test] = run.complaint
+                    self.runs.problems[test] = run.complaint
             self.done += len(batch)
             self.live(f"baseline: {self.done} of {self.total} runs")
 
     async def _run(self, tests: Sequence[str]) -> TestRun:
         left = self.deadline - time.monotonic()
         if left <= 0:
-            self.made.is_cut = True
+            self.runs.is_cut = True
             return TestRun({}, "not run within the time limit")
         try:
             run = await self.copies.run_uncached(self.tree, tests, left)
         except SwarmError as error:
             return TestRun({}, error.message)
-        self.made.failures.update(run.failures)
+        self.runs.failures.update(run.failures)
         return run
 
 
 def _in_whole_files(tests: Sequence[str]) -> list[list[str]]:
-    """Return the tests in batches that divide no file: a test may need what an earlier one of its file leaves."""
+    """Return the tests in batches that split no file, because a test may depend on an earlier one of its file."""
     batches: list[list[str]] = [[]]
     for _, group in itertools.groupby(tests, lambda test: test.partition("::")[0]):
         if len(batches[-1]) >= _BATCH:
@@ -165,15 +160,9 @@ def _in_whole_files(tests: Sequence[str]) -> list[list[str]]:
     return batches
 
 
-Live = Callable[[str], None]
-
-NAMED: Final = 10
-_TICK: Final = 0.5
-
-
 @dataclass(frozen=True, slots=True)
 class PreflightOptions:
-    """What a person wants of the trial, and what the copies are made with."""
+    """The options that affect the preflight and how copies are created."""
 
     arguments: Sequence[str] = ()
     setup: str = ""
@@ -181,44 +170,45 @@ class PreflightOptions:
     limits: RunLimits = field(default_factory=RunLimits)
     baseline: int | None = None
     has_checkout: bool = True
-    """Whether the set-up of an agent's copy finds the checkout: on other hosts it does not."""
-    not_missed: tuple[str, ...] = ()
-    """Folders that agents are known to do without in their copies."""
+    """Whether the set-up command can read the checkout. On other hosts it cannot."""
+    not_needed: tuple[str, ...] = ()
+    """Ignored folders that agents do not need in their copies."""
 
 
 class Preflight:
-    """A fresh copy that is made while something else is done, and then compared with the checkout."""
+    """A fresh copy that is created in the background and then compared with the checkout."""
 
     def __init__(
         self,
         copies: TestCopies,
         repository: Repository,
         base: str,
-        wishes: PreflightOptions,
-        told: tuple[Progress, Live],
+        options: PreflightOptions,
+        progress: Progress,
+        live: Live,
     ) -> None:
         self._copies = copies
         self._repository = repository
         self._base = base
-        self._wishes = wishes
-        self._progress, self._live = told
+        self._options = options
+        self._progress, self._live = progress, live
         self._tree = repository.tree_of(base)
         self._since = time.monotonic()
-        # A set-up needs to know the project's Python, which is found by collecting.
-        self._making: asyncio.Task[None] | None = None if wishes.setup else asyncio.create_task(self._make())
+        # A set-up command needs the project's Python, which is found by collecting.
+        self._creation = None if options.setup else asyncio.create_task(self._create())
 
-    async def _make(self) -> None:
+    async def _create(self) -> None:
         async with self._copies.checked_out(self._tree):
             pass
 
     async def close(self) -> None:
-        if self._making is not None:
-            self._making.cancel()
-            await asyncio.wait([self._making])
+        if self._creation is not None:
+            self._creation.cancel()
+            await asyncio.wait([self._creation])
         await self._copies.close()
 
     async def compare(self, found: Found) -> Found:
-        """Return the tests that a copy has too, with their baselines; raise SwarmError when it has none of them."""
+        """Return the tests that exist in a copy, with their baselines; raise SwarmError if there are none."""
         self._copies.settings = replace(
             self._copies.settings,
             python=found.python,
@@ -226,20 +216,16 @@ class Preflight:
             import_roots=found.import_roots or (".",),
             options=found.run_options,
         )
-        with self._told("setting up a fresh copy" if self._wishes.setup else "making a fresh copy"):
+        with self._ticking("setting up a fresh copy" if self._options.setup else "creating a fresh copy"):
             try:
-                await (self._making or self._make())
+                await (self._creation or self._create())
             except SetUpFailed as error:
-                raise SwarmError("\n  ".join([error.problem, *error.lines]), "correct the command of --setup") from None
-        number = 0
-
-        def count(tests: int) -> None:
-            nonlocal number
-            number = tests
-
-        what = "collecting in a fresh copy"
-        with self._told(lambda: f"{what}, {counted(number, 'test')} so far" if number else what):
-            copy, collected, complaint = await self._collect(count)
+                raise SwarmError("\n  ".join([error.problem, *error.lines]), "correct the --setup command") from None
+        status = ["collecting in a fresh copy"]
+        with self._ticking(lambda: status[-1]):
+            copy, collected, complaint = await self._collect(
+                lambda number: status.append(f"{status[0]}, {counted(number, 'test')} so far")
+            )
         facts = CopyFacts(
             self._repository,
             self._base,
@@ -247,34 +233,34 @@ class Preflight:
             found.folder,
             found.root,
             found.import_roots,
-            self._wishes.setup,
-            self._wishes.has_checkout,
-            self._wishes.limits.passed_environment,
+            self._options.setup,
+            self._options.has_checkout,
+            self._options.limits.passed_environment,
         )
         here = {test.test for test in collected.tests} if collected is not None else set()
         missing = [(test, file) for test, file, _ in found.tests if test not in here]
         errors = {"": complaint} if collected is None else _errors_by_file(collected, found.root)
-        differences = await asyncio.to_thread(explain, missing, errors, here, facts)
+        causes = await asyncio.to_thread(explain, missing, errors, here, facts)
         if collected is not None:
-            for module in modules_of_checkout(collected.loaded, self._repository.root):
-                facts.add_module(module)
-            for module in await asyncio.to_thread(lambda: set(imported_later(self._repository, copy, collected))):
-                facts.add_module(module)
+            await asyncio.to_thread(find_ignored_modules, facts, collected)
         refuse_ignored_modules(facts)
-        kept = _without(found, differences)
+        kept = _without(found, causes)
         if kept.tests and collected is not None and collected.loaded:
-            modules = ", ".join(sorted(collected.loaded)[:5])
+            modules = ", ".join(sorted(collected.loaded)[:FILES_NAMED])
             self._progress(
-                f"in a copy, {modules} would come from your checkout: what agents change there would not be tested; "
-                "install the project in every copy with --setup, and name that Python with --python"
+                f"in a copy, {modules} are imported from your checkout, so changes by agents would not be tested; "
+                "install the project in each copy with --setup, and name that Python with --python"
             )
-        if kept.tests and self._wishes.baseline:
-            kept = await self._run(kept, self._wishes.baseline, facts, differences)
-        self._tell(found, kept, differences)
-        return replace(kept, left_out=(*kept.left_out, *(difference.sentence for difference in differences)))
+        if kept.tests and self._options.baseline:
+            kept, more = await self._run(kept, self._options.baseline, facts)
+            for cause, tests in more.items():
+                causes.setdefault(cause, []).extend(tests)
+        sentences = tuple(cause.sentence(tests) for cause, tests in causes.items())
+        self._report(found, kept, sentences)
+        return replace(kept, left_out=(*kept.left_out, *sentences))
 
     async def _collect(self, count: Callable[[int], None]) -> tuple[Path, Collected | None, str]:
-        """Return the copy and what pytest collects there, or what it says instead; `count` gets how many so far."""
+        """Return the copy, and what pytest collects there or its error message."""
         async with self._copies.checked_out(self._tree) as copy:
             pass
         words = self._arguments_in(copy)
@@ -286,11 +272,11 @@ class Preflight:
             return copy, None, error.message
 
     def _arguments_in(self, copy: Path) -> list[str] | None:
-        """Return pytest's arguments for the copy without files that it lacks; None when it lacks all that are named."""
+        """Return pytest's arguments without paths that the copy lacks; None if it lacks all named paths."""
         top = self._repository.root
         in_checkout = re.compile(re.escape(str(top)) + r"(?=/|$|::)")
         words, dropped, named = [], 0, 0
-        for word in self._wishes.arguments:
+        for word in self._options.arguments:
             path = in_checkout.sub(".", word.partition("::")[0])
             places = [Path(self._copies.settings.folder) / path, Path(path)]
             is_path = not word.startswith("-") and any((top / place).exists() for place in places)
@@ -301,78 +287,68 @@ class Preflight:
             words.append(in_checkout.sub(lambda _: str(copy), word))
         return None if dropped and dropped == named else words
 
-    async def _run(self, found: Found, runs: int, facts: CopyFacts, differences: list[Difference]) -> Found:
-        """Return the tests with their baselines, without those that are red because the copy lacks something."""
-        copies = self._copies
+    async def _run(self, found: Found, count: int, facts: CopyFacts) -> tuple[Found, dict[Cause, list[str]]]:
+        """Return the tests with their baselines, and the causes why other tests fail in a copy."""
+        copies, started = self._copies, time.monotonic()
         for test, file, _ in found.tests:
             copies.arguments[test] = pytest_argument(test, file, found.folder)
-        # A test that hangs must not use up the time of all.
+        # A test that hangs must not use up the time of the others.
         limits = copies.settings.limits
         copies.settings = replace(
             copies.settings, limits=replace(limits, test_timeout=limits.test_timeout or LONGEST_TEST)
         )
-        started = time.monotonic()
-        said = [f"baseline: 0 of {runs * len(found.tests)} runs"]
-        with self._told(lambda: said[-1]):
-            made = await run_baseline(copies, self._tree, [test for test, _, _ in found.tests], runs, said.append)
-        baselines = {test: made.baseline_of(test) for test, _, _ in found.tests}
-        causes: dict[tuple[str, str], list[str]] = {}
+        status = [f"baseline: 0 of {count * len(found.tests)} runs"]
+        with self._ticking(lambda: status[-1]):
+            runs = await run_baseline(copies, self._tree, [test for test, _, _ in found.tests], count, status.append)
+        baselines = {test: runs.baseline_of(test) for test, _, _ in found.tests}
+        causes: dict[Cause, list[str]] = {}
         for test, file, _ in found.tests:
             if baselines[test] is Baseline.RED:
-                cause = await asyncio.to_thread(cause_in, made.failures.get(test, ""), file, facts)
+                cause = await asyncio.to_thread(cause_in, runs.failures.get(test, ""), file, facts)
                 if cause is not None:
                     causes.setdefault(cause, []).append(test)
         refuse_ignored_modules(facts)
-        lacking = [Difference(cause, cure, tuple(tests)) for (cause, cure), tests in causes.items()]
-        differences += lacking
-        times = "once" if runs == 1 else f"{runs} times"
-        cut = "; the time was over before all were run" if made.is_cut else ""
-        seconds = time.monotonic() - started
-        self._progress(f"baseline, {times}: {summarize(list(baselines.values()))} ({seconds:.0f} s{cut})")
-        for kind, words in (
-            (Baseline.FLAKY, "flaky"),
-            (Baseline.CLASH, "fails beside others, passes alone, so they are kept apart"),
-            (Baseline.ORDER, "passes only after other tests"),
-        ):
-            for test in [test for test, baseline in baselines.items() if baseline is kind][:NAMED]:
-                self._progress(f"  {words}: {plain(test, 150)}")
-        unknown: dict[str, list[str]] = {}
-        for test in [test for test, baseline in baselines.items() if baseline is Baseline.UNKNOWN]:
-            unknown.setdefault(plain(made.problems.get(test, ""), 300) or "pytest did not report it", []).append(test)
-        for reason, tests in list(unknown.items())[:NAMED]:
-            self._progress(f"  unknown: {name_tests(tests)}: {reason}")
-        return replace(_without(found, lacking), baselines=baselines)
+        times = "1 run" if count == 1 else f"{count} runs"
+        cut = "; some tests were not run within the time limit" if runs.is_cut else ""
+        self._progress(
+            f"baseline, {times}: {summarize(list(baselines.values()))} ({time.monotonic() - started:.0f} s{cut})"
+        )
+        for line in itertools.islice(_baseline_lines(baselines, runs), 3 * _NAMED):
+            self._progress(f"  {line}")
+        return replace(_without(found, causes), baselines=baselines), causes
 
-    def _tell(self, found: Found, kept: Found, differences: Sequence[Difference]) -> None:
-        sentences = [difference.sentence for difference in differences]
+    def _report(self, found: Found, kept: Found, sentences: Sequence[str]) -> None:
         if not kept.tests:
-            told = "\n".join(f"  {sentence}" for sentence in sentences)
-            raise SwarmError(f"no agent could work on {_all_of(found)}, tried in a fresh copy\n{told}\n", "")
+            tests = "the test" if len(found.tests) == 1 else f"any of the {len(found.tests)} tests"
+            raise SwarmError("\n  ".join([f"a fresh copy cannot run {tests}", *sentences]))
         for sentence in sentences:
             self._progress(f"left out: {sentence}")
-        if not self._wishes.setup:
-            behind = left_behind_sentence(self._left_behind())
-            if behind:
-                self._progress(behind)
-        self._progress(f"tried in a fresh copy: {counted(len(kept.tests), 'test')} ({self._seconds:.1f} s)")
+        ignored = [] if self._options.setup else [plain(path, 100) for path in self._missing_paths()]
+        if ignored:
+            more = f" and {len(ignored) - FILES_NAMED} more" if len(ignored) > FILES_NAMED else ""
+            named = ", ".join(ignored[:FILES_NAMED])
+            self._progress(f"ignored by git and missing in copies: {named}{more} (--setup can create them)")
+        self._progress(f"preflight: {counted(len(kept.tests), 'test')} ({self._seconds:.1f} s)")
 
-    def _left_behind(self) -> list[str]:
+    def _missing_paths(self) -> list[str]:
         top = self._repository.root
-        known = {str((top / path).resolve()) for path in self._wishes.not_missed}
-        return [path for path in ignored_project_files(self._repository) if str((top / path).resolve()) not in known]
+        not_needed = {str((top / path).resolve()) for path in self._options.not_needed}
+        return [
+            path for path in ignored_project_files(self._repository) if str((top / path).resolve()) not in not_needed
+        ]
 
     @property
     def _seconds(self) -> float:
         return time.monotonic() - self._since
 
     @contextlib.contextmanager
-    def _told(self, what: str | Callable[[], str]) -> Iterator[None]:
-        """Show what is done and for how long, while it is done."""
+    def _ticking(self, status: str | Callable[[], str]) -> Iterator[None]:
+        """Report the current status and the elapsed time periodically."""
 
         async def tick() -> None:
             while True:
                 await asyncio.sleep(_TICK)
-                self._live(f"{what if isinstance(what, str) else what()}, {self._seconds:.0f} s")
+                self._live(f"{status if isinstance(status, str) else status()}, {self._seconds:.0f} s")
 
         ticking = asyncio.ensure_future(tick())
         try:
@@ -383,35 +359,48 @@ class Preflight:
 
 @contextlib.asynccontextmanager
 async def run_preflight(
-    repository: Repository, base: str, wishes: PreflightOptions, progress: Progress, live: Live
+    repository: Repository, base: str, options: PreflightOptions, progress: Progress, live: Live
 ) -> AsyncIterator[Preflight]:
-    """Begin to make a fresh copy; it is removed in the end."""
-    count = max(COPIES, wishes.baseline or 0) if wishes.baseline else 1
+    """Start to create a fresh copy; remove it at the end."""
+    count = max(COPIES, options.baseline) if options.baseline else 1
     checkout = str(repository.root)
-    settings = TestSettings("", setup=wishes.setup, checkout=checkout, fill=wishes.fill, limits=wishes.limits)
+    settings = TestSettings("", setup=options.setup, checkout=checkout, fill=options.fill, limits=options.limits)
     with ObjectSpace(repository) as space:
         copies = TestCopies(space, settings, ResultCache(None, ""), base=base, count=count)
-        trial = Preflight(copies, repository, base, wishes, (progress, live))
+        preflight = Preflight(copies, repository, base, options, progress, live)
         try:
-            yield trial
+            yield preflight
         finally:
-            await trial.close()
+            await preflight.close()
+
+
+def _baseline_lines(baselines: Mapping[str, Baseline], runs: BaselineRuns) -> Iterator[str]:
+    """Yield a line on each test whose baseline needs an explanation."""
+    for kind, words in (
+        (Baseline.FLAKY, "flaky"),
+        (Baseline.CLASH, "fails with other tests, passes alone; will run separately"),
+        (Baseline.ORDER, "passes only after other tests"),
+    ):
+        tests = (test for test, baseline in baselines.items() if baseline is kind)
+        yield from (f"{words}: {plain(test, 150)}" for test in itertools.islice(tests, _NAMED))
+    unknown: dict[str, list[str]] = {}
+    for test, baseline in baselines.items():
+        if baseline is Baseline.UNKNOWN:
+            reason = plain(runs.problems.get(test, ""), 300) or "pytest did not report it"
+            unknown.setdefault(reason, []).append(test)
+    yield from (f"unknown: {name_tests(tests)}: {reason}" for reason, tests in unknown.items())
 
 
 def _errors_by_file(collected: Collected, root: str) -> Mapping[str, str]:
-    """Return what pytest says of each file, by its path from the top; a folder's conftest.py speaks for all."""
+    """Return pytest's errors by the path of the file from the top; errors of conftest.py files stand for all files."""
     found: dict[str, str] = {}
-    for broken in collected.errors:
-        file = broken.test.partition("::")[0]
+    for error in collected.errors:
+        file = error.test.partition("::")[0]
         key = str(Path(root) / file) if file.endswith(".py") and not file.endswith("conftest.py") else ""
-        found.setdefault(key, broken.text)
+        found.setdefault(key, error.text)
     return found
 
 
-def _without(found: Found, differences: Sequence[Difference]) -> Found:
-    gone = {test for difference in differences for test in difference.tests}
-    return replace(found, tests=tuple(entry for entry in found.tests if entry[0] not in gone))
-
-
-def _all_of(found: Found) -> str:
-    return "the test" if len(found.tests) == 1 else f"any of the {len(found.tests)} tests"
+def _without(found: Found, causes: Mapping[Cause, Iterable[str]]) -> Found:
+    left_out = {test for tests in causes.values() for test in tests}
+    return replace(found, tests=tuple(entry for entry in found.tests if entry[0] not in left_out))

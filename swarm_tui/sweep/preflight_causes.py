@@ -1,4 +1,4 @@
-"""Why a test cannot run in a fresh copy."""
+"""Finds out why a test cannot run in a fresh copy."""
 
 from __future__ import annotations
 
@@ -22,119 +22,10 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain, read_python
 from swarm_tui.sweep.withheld_variables import missed_variable
 
-_MOST_MODULES: Final = 2_000
-_ALTERNATIVES: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
-
-
-def setup_option(paths: Iterable[str], setup: str = "") -> str:
-    """Return the option that copies ignored files and folders into every copy, after the set-up that there is."""
-    commands = [setup] if setup else []
-    for path in paths:
-        name = path.rstrip("/")
-        quoted = shlex.quote(name)
-        source = f'"$SWARM_CHECKOUT/{name}"' if quoted == name else f'"$SWARM_CHECKOUT"/{quoted}'
-        if path.endswith("/"):
-            commands.append(f"mkdir -p {quoted} && cp -R {source}/. {quoted}")
-        else:
-            commands.append(f"cp {source} {quoted}")
-    return f"--setup {shlex.quote(' && '.join(commands))}"
-
-
-def modules_of_checkout(loaded: Mapping[str, str], top: Path) -> Iterator[str]:
-    """Yield the path from the top of each module that a copy loaded from the checkout."""
-    for name, begin in loaded.items():
-        place = os.path.normpath(os.path.join(os.path.relpath(begin, top), *name.split(".")))
-        if (top / f"{place}.py").is_file():
-            yield f"{place}.py"
-        elif (top / place).is_dir():
-            yield place
-
-
-def imported_later(repository: Repository, copy: Path, collected: Collected) -> Iterator[str]:
-    """Yield the ignored modules that a function in a loaded file imports, where a missing module is an error.
-
-    The tests are not run here, so these imports have not been tried.
-    """
-    ignored = _ignored_modules(repository)
-    if not ignored:
-        return
-    roots = {os.path.relpath(entry, copy) for entry in collected.path if Path(entry).is_relative_to(copy)}
-    names = {os.path.basename(module.removesuffix("/__init__")).encode() for module in ignored}
-    for file in collected.files:
-        source = read_regular(copy / file)
-        if not any(name in source for name in names):
-            continue
-        module = read_python(source)
-        for place in _lazy_imports(module, file, roots) if module is not None else ():
-            path = ignored.get(place) or ignored.get(f"{place}/__init__")
-            if path:
-                yield path
-
-
-def _ignored_modules(repository: Repository) -> dict[str, str]:
-    """Return the path of each module that git ignores, by the path without its ending; from the top."""
-    found: dict[str, str] = {}
-    for path in ignored_project_files(repository):
-        for file in files_below(repository, path):
-            if file.endswith(".py"):
-                found[file.removesuffix(".py")] = path if file.endswith("/__init__.py") else file
-            if len(found) == _MOST_MODULES:
-                return found
-    return found
-
-
-def _lazy_imports(module: ast.Module, file: str, roots: Iterable[str]) -> Iterator[str]:
-    """Yield the places, from the top and without an ending, of modules that the functions of a file import."""
-    for node in _imports_in(module, in_function=False):
-        if isinstance(node, ast.Import):
-            names, starts = [alias.name for alias in node.names], set(roots)
-        else:
-            base = [node.module] if node.module else []
-            names = [*base, *(".".join([*base, alias.name]) for alias in node.names)]
-            above = os.path.join(os.path.dirname(file), *[os.pardir] * (node.level - 1))
-            starts = {above} if node.level else set(roots)
-        for name in names:
-            yield from (os.path.normpath(os.path.join(start, *name.split("."))) for start in starts)
-
-
-def _imports_in(node: ast.AST, *, in_function: bool) -> Iterator[ast.Import | ast.ImportFrom]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import | ast.ImportFrom):
-            if in_function:
-                yield child
-        elif isinstance(child, ast.Try) and any(_is_alternative(handler) for handler in child.handlers):
-            for other in (*child.handlers, *child.orelse, *child.finalbody):
-                yield from _imports_in(other, in_function=in_function)
-        elif not _is_for_types(child):
-            inside = in_function or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-            yield from _imports_in(child, in_function=inside)
-
-
-def _is_alternative(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches the error of a missing module."""
-    if handler.type is None:
-        return True
-    names = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
-    return bool(names & _ALTERNATIVES)
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    """Whether a statement is read by type checkers only, or ignores a missing module."""
-    if isinstance(node, ast.If):
-        return any(getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in ast.walk(node.test))
-    return isinstance(node, ast.With) and any(
-        isinstance(part, ast.Name) and part.id in _ALTERNATIVES
-        for item in node.items
-        for part in ast.walk(item.context_expr)
-    )
-
-
-_UNEXPLAINED: Final = (
-    "pytest does not find them in a copy",
-    "`git worktree add` makes one in which you can see why",
-)
-TESTS_NAMED: Final = 3
 FILES_NAMED: Final = 5
+_TESTS_NAMED: Final = 3
+_MOST_MODULES: Final = 2_000
+_IMPORT_ERRORS: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _MODULE: Final = re.compile(r"No module named '([\w.]+)'")
 _NAME: Final = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 _QUOTED: Final = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"")
@@ -142,62 +33,55 @@ _WORD: Final = re.compile(r"[\w./@+-]*\w")
 _POINTER: Final = b"version https://git-lfs"
 
 
-def name_tests(tests: Sequence[str]) -> str:
-    """Return the number of tests and the names of the first ones."""
-    more = "" if len(tests) <= TESTS_NAMED else ", ..."
-    return f"{counted(len(tests), 'test')}: {', '.join(plain(test, 100) for test in tests[:TESTS_NAMED])}{more}"
-
-
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Why some tests cannot be worked on in a copy, and what mends it."""
+class Cause:
+    """Why tests cannot run in a fresh copy, and how to change that."""
 
-    cause: str
-    cure: str
-    tests: tuple[str, ...] = ()
+    problem: str
+    hint: str
 
-    @property
-    def sentence(self) -> str:
-        """Return all of it in one line."""
-        tests = f" ({name_tests(self.tests)})" if self.tests else ""
-        return f"{self.cause}{tests}: {self.cure}"
+    def sentence(self, tests: Sequence[str]) -> str:
+        """Return the tests, the problem and the hint in one line."""
+        return f"{name_tests(tests)}: {self.problem} ({self.hint})"
+
+
+_UNKNOWN: Final = Cause("pytest does not find them in a copy", "run pytest in a fresh `git worktree add` to see why")
 
 
 @dataclass(frozen=True)
 class CopyFacts:
-    """A checkout beside a fresh copy of its commit."""
+    """A checkout and a fresh copy of its commit."""
 
     repository: Repository
     base: str
     copy: Path
     folder: str = ""
-    """Where pytest is run, from the top."""
+    """The working folder of pytest, relative to the top."""
     root: str = ""
-    """Where node ids begin, from the top."""
+    """pytest's rootdir, relative to the top."""
     import_roots: Sequence[str] = ()
     setup: str = ""
-    """The set-up command of the copy."""
     has_checkout: bool = True
-    """Whether the set-up of an agent's copy finds the checkout: on other hosts it does not."""
+    """Whether the set-up command can read the checkout. On other hosts it cannot."""
     passed: Sequence[str] = ()
-    """The names of the variables of `--pass-env`."""
+    """The variable names of --pass-env."""
     ignored_modules: dict[str, None] = field(default_factory=dict)
-    """The modules that git ignores and the copy has been found to need; folders end with a slash."""
-    _causes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The modules that the copy needs and git ignores; folders end with a slash."""
+    _causes: dict[str, Cause] = field(default_factory=dict)
 
     @property
     def top(self) -> Path:
         return self.repository.root
 
     def lacks(self, path: str) -> bool:
-        """Return whether the checkout has a file or folder, and the copy has it not or has an empty folder."""
+        """Return whether the checkout has a file or folder that is missing in the copy, or is an empty folder there."""
         if path.startswith("../") or path in ("", ".", ".."):
             return False
-        there, here = self.top / path, self.copy / path
-        if not os.path.lexists(there):
+        original, copied = self.top / path, self.copy / path
+        if not os.path.lexists(original):
             return False
-        is_emptied = here.is_dir() and not any(here.iterdir()) and there.is_dir() and any(there.iterdir())
-        return is_emptied or not os.path.lexists(here)
+        is_emptied = copied.is_dir() and not any(copied.iterdir()) and original.is_dir() and any(original.iterdir())
+        return is_emptied or not os.path.lexists(copied)
 
     @cached_property
     def submodules(self) -> frozenset[str]:
@@ -215,66 +99,165 @@ class CopyFacts:
             if ignored_files(self.repository, path):
                 self.ignored_modules[path + ("/" if (self.top / path).is_dir() else "")] = None
 
-    def making(self, paths: Iterable[str]) -> str:
-        """Return the option that makes ignored files in every copy."""
-        return setup_option(paths, self.setup) if self.has_checkout else "--setup CMD, which makes it on each host"
+    def setup_option(self, paths: Iterable[str]) -> str:
+        """Return the --setup option that creates ignored files in each copy."""
+        if not self.has_checkout:
+            return "--setup CMD, which creates it on each host"
+        return copying_option(paths, self.setup)
 
     def _topmost(self, path: str) -> str:
-        """Return a missing path, or the topmost folder above it that is missing as a whole."""
+        """Return a missing path, or the topmost folder above it that is missing."""
         parent = str(PurePosixPath(path).parent)
         while self.lacks(parent):
             path, parent = parent, str(PurePosixPath(parent).parent)
         return path
 
-    def cause_of(self, path: str) -> tuple[str, str]:
-        """Return why the copy lacks a path, and what to do."""
+    def cause_of(self, path: str) -> Cause:
+        """Return why the copy lacks a path."""
         path = self._topmost(path)
         if path not in self._causes:
             self._causes[path] = self._find_cause(path)
         return self._causes[path]
 
-    def _find_cause(self, path: str) -> tuple[str, str]:
-        name = plain(path, 200) + ("/" if (self.top / path).is_dir() else "")
+    def _find_cause(self, path: str) -> Cause:
+        slash = "/" if (self.top / path).is_dir() else ""
+        name = plain(path, 200) + slash
         module = next((module for module in self.submodules if f"{path}/".startswith(f"{module}/")), None)
         if module is not None:
-            return (
-                f"the submodule {plain(module, 200)} is not filled in a copy",
-                f"`git submodule update --init {plain(module, 200)}` here, so that copies can take it from this disk",
-            )
+            shown = plain(module, 200)
+            hint = f"run `git submodule update --init {shown}`: copies get the submodule from the checkout"
+            return Cause(f"the submodule {shown} is empty in a copy", hint)
         if ignored_files(self.repository, path):
-            whole = path + ("/" if (self.top / path).is_dir() else "")
-            return (
-                f"{name} is ignored by git, so no copy has it",
-                f"make it in every copy with {self.making([whole])}, or commit it",
-            )
-        return f"{name} is not committed, so no copy has it", f"commit it: the agents begin at commit {self.base[:10]}"
+            hint = f"add {self.setup_option([path + slash])}, or commit it"
+            return Cause(f"{name} is ignored by git, so no copy has it", hint)
+        return Cause(f"{name} is not committed, so no copy has it", f"commit it: agents start at {self.base[:10]}")
 
 
-def explain(
-    missing: Sequence[tuple[str, str]], errors: Mapping[str, str], here: Collection[str], facts: CopyFacts
-) -> list[Difference]:
-    """Return why tests, each with its file, are not there in a copy, while those of `here` are.
+def name_tests(tests: Sequence[str]) -> str:
+    """Return the number of tests and the names of the first ones."""
+    more = "" if len(tests) <= _TESTS_NAMED else ", ..."
+    return f"{counted(len(tests), 'test')}: {', '.join(plain(test, 100) for test in tests[:_TESTS_NAMED])}{more}"
 
-    `errors` are pytest's, by file, "" for all.
+
+def copying_option(paths: Iterable[str], setup: str = "") -> str:
+    """Return the --setup option that runs a command and then copies ignored files and folders from the checkout."""
+    commands = [setup] if setup else []
+    for path in paths:
+        name = path.rstrip("/")
+        quoted = shlex.quote(name)
+        source = f'"$SWARM_CHECKOUT/{name}"' if quoted == name else f'"$SWARM_CHECKOUT"/{quoted}'
+        if path.endswith("/"):
+            commands.append(f"mkdir -p {quoted} && cp -R {source}/. {quoted}")
+        else:
+            commands.append(f"cp {source} {quoted}")
+    return f"--setup {shlex.quote(' && '.join(commands))}"
+
+
+def find_ignored_modules(facts: CopyFacts, collected: Collected) -> None:
+    """Add the ignored modules that the copy loaded from the checkout, or that a test may import when it runs."""
+    for name, begin in collected.loaded.items():
+        path = os.path.normpath(os.path.join(os.path.relpath(begin, facts.top), *name.split(".")))
+        if (facts.top / f"{path}.py").is_file():
+            facts.add_module(f"{path}.py")
+        elif (facts.top / path).is_dir():
+            facts.add_module(path)
+    for path in set(_imported_later(facts, collected)):
+        facts.add_module(path)
+
+
+def _imported_later(facts: CopyFacts, collected: Collected) -> Iterator[str]:
+    """Yield the ignored modules that functions of loaded files import, unless a missing module is not an error.
+
+    The tests were not run here, so these imports were not tried. Modules that functions of test files import are read
+    too, because importing them runs their own imports.
     """
-    found: dict[tuple[str, str], list[str]] = {}
-    cases = {_function_of(test): test for test in sorted(here, reverse=True)}
-    for test, file in missing:
-        text = errors.get(file) or errors.get("", "")
-        cause = _cause(file, text, facts)
-        case = cases.get(_function_of(test)) if cause == _UNEXPLAINED else None
-        if case is not None:
-            cause = (
-                f"pytest finds other parameters for them in a copy, such as {plain(case, 150)}",
-                "ids must not change from run to run, and what parameters are made of has to be committed, "
-                "or made in every copy with --setup CMD",
-            )
-        found.setdefault(cause, []).append(test)
-    return [Difference(cause, cure, tuple(tests)) for (cause, cure), tests in found.items()]
+    ignored = _ignored_modules(facts.repository)
+    if not ignored:
+        return
+    copy, loaded = facts.copy, frozenset(collected.files)
+    roots = {os.path.relpath(entry, copy) for entry in collected.path if Path(entry).is_relative_to(copy)}
+    names = {os.path.basename(module.removesuffix("/__init__")).encode() for module in ignored}
+    ids = (found.test.partition("::")[0] for found in collected.tests)
+    test_files = {os.path.normpath(os.path.join(facts.root, file)) for file in ids}
+    waiting, known = list(loaded), set(loaded)
+    while waiting:
+        file = waiting.pop()
+        is_loaded, is_followed = file in loaded, file in test_files or file not in loaded
+        source = read_regular(copy / file)
+        if not is_followed and not any(name in source for name in names):
+            continue
+        module = read_python(source)
+        for place in _imports_of(module, file, roots, in_function=is_loaded) if module is not None else ():
+            if path := ignored.get(place) or ignored.get(f"{place}/__init__"):
+                yield path
+            for path in (f"{place}.py", f"{place}/__init__.py") if is_followed else ():
+                if path not in known and (copy / path).is_file():
+                    known.add(path)
+                    waiting.append(path)
+
+
+def _ignored_modules(repository: Repository) -> dict[str, str]:
+    """Return the path of each module that git ignores, by the path without its suffix."""
+    found: dict[str, str] = {}
+    for path in ignored_project_files(repository):
+        for file in files_below(repository, path):
+            if file.endswith(".py"):
+                found[file.removesuffix(".py")] = path if file.endswith("/__init__.py") else file
+            if len(found) == _MOST_MODULES:
+                return found
+    return found
+
+
+def _imports_of(module: ast.Module, file: str, roots: Collection[str], *, in_function: bool) -> Iterator[str]:
+    """Yield the possible paths, without suffix, of the modules that a file imports in its functions or outside."""
+    for node, is_in_function in _import_statements(module, in_function=False):
+        if is_in_function is not in_function:
+            continue
+        if isinstance(node, ast.Import):
+            names, starts = [alias.name for alias in node.names], set(roots)
+        else:
+            base = [node.module] if node.module else []
+            names = [*base, *(".".join([*base, alias.name]) for alias in node.names)]
+            above = os.path.join(os.path.dirname(file), *[os.pardir] * (node.level - 1))
+            starts = {above} if node.level else set(roots)
+        for name in names:
+            parts = name.split(".")
+            packages = (parts[: number + 1] for number in range(len(parts)))
+            yield from (os.path.normpath(os.path.join(start, *package)) for package in packages for start in starts)
+
+
+def _import_statements(node: ast.AST, *, in_function: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Yield the import statements, and whether each is in a function; ignore those that may fail without an error."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, in_function
+        elif isinstance(child, ast.Try) and any(_catches_import_error(handler) for handler in child.handlers):
+            for other in (*child.handlers, *child.orelse, *child.finalbody):
+                yield from _import_statements(other, in_function=in_function)
+        elif not _is_for_types(child):
+            is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from _import_statements(child, in_function=in_function or is_function)
+
+
+def _catches_import_error(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    return any(isinstance(node, ast.Name) and node.id in _IMPORT_ERRORS for node in ast.walk(handler.type))
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    """Return whether a statement is only for type checkers, or ignores a missing module."""
+    if isinstance(node, ast.If):
+        return any(getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in ast.walk(node.test))
+    return isinstance(node, ast.With) and any(
+        isinstance(part, ast.Name) and part.id in _IMPORT_ERRORS
+        for item in node.items
+        for part in ast.walk(item.context_expr)
+    )
 
 
 def refuse_ignored_modules(facts: CopyFacts) -> None:
-    """Raise UsageError for modules that git ignores and the tests import: every agent would lack them."""
+    """Raise UsageError for ignored modules that the tests import, because all agents would lack them."""
     if not facts.ignored_modules:
         return
     paths = sorted(facts.ignored_modules)
@@ -283,46 +266,58 @@ def refuse_ignored_modules(facts: CopyFacts) -> None:
     are, them = ("is", "it") if len(paths) == 1 else ("are", "them")
     raise UsageError(
         f"{named}{more} {are} ignored by git, so the agents' copies lack {them}, and the project imports {them}",
-        f"add {facts.making(paths)}, or commit {them}",
+        f"add {facts.setup_option(paths)}, or commit {them}",
     )
 
 
-def _cause(file: str, text: str, facts: CopyFacts) -> tuple[str, str]:
+def explain(
+    missing: Sequence[tuple[str, str]], errors: Mapping[str, str], here: Collection[str], facts: CopyFacts
+) -> dict[Cause, list[str]]:
+    """Return the causes why tests, each with its file, are missing in a copy that has the tests of `here`.
+
+    `errors` are pytest's messages by file; "" stands for all files.
+    """
+    causes: dict[Cause, list[str]] = {}
+    cases = {_without_parameters(test): test for test in sorted(here, reverse=True)}
+    for test, file in missing:
+        cause = _cause(file, errors.get(file) or errors.get("", ""), facts)
+        case = cases.get(_without_parameters(test)) if cause == _UNKNOWN else None
+        if case is not None:
+            cause = Cause(
+                f"pytest finds other parameters for them in a copy, such as {plain(case, 150)}",
+                "keep ids the same in each run, and commit the files that parameters come from",
+            )
+        causes.setdefault(cause, []).append(test)
+    return causes
+
+
+def _cause(file: str, text: str, facts: CopyFacts) -> Cause:
     if facts.lacks(file):
         return facts.cause_of(file)
+    start = f"commit it: agents start at {facts.base[:10]}"
     if text:
-        around = next((path for path in _around(file, facts) if facts.lacks(path)), None)
-        likely = facts.cause_of(around) if around is not None else None
-        return (
-            cause_in(text, file, facts)
-            or likely
-            or (
-                f"{plain(file, 200)} cannot be imported in a copy: {first_exception(text) or plain(text.strip(), 200)}",
-                "whatever it needs there has to be committed, or made in every copy with --setup CMD",
-            )
-        )
+        related = next((path for path in _related_files(file, facts) if facts.lacks(path)), None)
+        if found := cause_in(text, file, facts) or (facts.cause_of(related) if related is not None else None):
+            return found
+        why = first_exception(text) or plain(text.strip(), 200)
+        hint = "commit the files that it needs, or create them in each copy with --setup CMD"
+        return Cause(f"{plain(file, 200)} cannot be imported in a copy: {why}", hint)
     if file in facts.changed:
-        return (
-            f"they are in your uncommitted changes of {plain(file, 200)}",
-            f"commit them: the agents begin at commit {facts.base[:10]}",
-        )
-    configured = sorted(path for path in facts.changed if path.endswith((".toml", ".ini", ".cfg", "conftest.py")))
-    if configured:
-        return (
-            f"pytest does not find them without your uncommitted changes of {', '.join(configured[:FILES_NAMED])}",
-            f"commit those: the agents begin at commit {facts.base[:10]}",
-        )
-    return _UNEXPLAINED
+        return Cause(f"your changes of {plain(file, 200)} are not committed", start)
+    settings = sorted(path for path in facts.changed if path.endswith((".toml", ".ini", ".cfg", "conftest.py")))
+    if settings:
+        named = ", ".join(plain(path, 200) for path in settings[:FILES_NAMED])
+        return Cause(f"pytest does not find them without your uncommitted changes of {named}", start)
+    return _UNKNOWN
 
 
-def _function_of(test: str) -> str:
-    """Return a node id without its parameters."""
+def _without_parameters(test: str) -> str:
     file, separator, rest = test.partition("::")
     return file + separator + rest.partition("[")[0]
 
 
-def _around(file: str, facts: CopyFacts) -> Iterator[str]:
-    """Return what a test may use without naming it: conftest.py files, pytest's settings, submodules."""
+def _related_files(file: str, facts: CopyFacts) -> Iterator[str]:
+    """Yield the files that a test may use without naming them: conftest.py files, pytest's settings, submodules."""
     folders = [str(folder) for folder in PurePosixPath(file).parents]
     yield from (os.path.normpath(os.path.join(folder, "conftest.py")) for folder in folders)
     settings = ("pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -330,50 +325,42 @@ def _around(file: str, facts: CopyFacts) -> Iterator[str]:
     yield from sorted(facts.submodules)
 
 
-def cause_in(text: str, file: str, facts: CopyFacts) -> tuple[str, str] | None:
-    """Return the first thing that an error names and the copy, or its environment, lacks."""
+def cause_in(text: str, file: str, facts: CopyFacts) -> Cause | None:
+    """Return the first cause that an error message names: a withheld variable, or a file that the copy lacks."""
     if name := missed_variable(text, facts.passed):
-        return f"{name} is not passed to agents and test runs", f"--pass-env {name} passes it"
-    for path in _places_of_modules(text, file, facts):
+        return Cause(f"{name} is not passed to agents and test runs", f"add --pass-env {name}")
+    for path in _module_paths(text, file, facts):
         facts.add_module(path)
-    for path in paths_in(text, file, facts):
+    for path in _paths_in(text, file, facts):
         if facts.lacks(path):
             return facts.cause_of(path)
         if _is_pointer(facts.copy / path) and not _is_pointer(facts.top / path):
-            return (
-                f"{plain(path, 200)} is only a pointer of Git LFS in a copy",
-                "install git-lfs where swarm-tui runs, so that copies can take it from this disk",
-            )
+            hint = "install git-lfs on this machine: copies get the file from the checkout"
+            return Cause(f"{plain(path, 200)} is only a Git LFS pointer in a copy", hint)
     return None
 
 
-def paths_in(text: str, file: str, facts: CopyFacts) -> Iterator[str]:
-    """Return the paths below the top that an error may speak of: modules that were not found, files that it names."""
-    beside = os.path.dirname(file)
-    yield from _places_of_modules(text, file, facts)
+def _paths_in(text: str, file: str, facts: CopyFacts) -> Iterator[str]:
+    """Yield the paths that an error message may name: missing modules and files."""
+    yield from _module_paths(text, file, facts)
     text = text.replace(f"{facts.copy.resolve()}/", "").replace(f"{facts.copy}/", "")
     words = [first or second for first, second in _QUOTED.findall(text)] + _WORD.findall(text)
     for word in dict.fromkeys(words):
-        if "/" in word or "." in word:
-            for root in dict.fromkeys(("", facts.folder, facts.root, beside)):
-                if not word.startswith("/"):
-                    yield os.path.normpath(os.path.join(root, word))
+        if ("/" in word or "." in word) and not word.startswith("/"):
+            for root in dict.fromkeys(("", facts.folder, facts.root, os.path.dirname(file))):
+                yield os.path.normpath(os.path.join(root, word))
 
 
-def _places_of_modules(text: str, file: str, facts: CopyFacts) -> Iterator[str]:
-    """Yield the paths, from the top, of the modules that an error says are missing."""
-    for name in _modules_in(text):
+def _module_paths(text: str, file: str, facts: CopyFacts) -> Iterator[str]:
+    """Yield the possible paths of the modules that an error message reports as missing."""
+    names = [*_MODULE.findall(text), *(f"{module}.{name}" for name, module in _NAME.findall(text))]
+    for name in dict.fromkeys(names):
         module = name.replace(".", "/")
         for root in dict.fromkeys((*facts.import_roots, facts.folder, facts.root, "src", "", os.path.dirname(file))):
-            place = os.path.normpath(os.path.join(root, module))
-            yield from (f"{place}.py", place)
-            compiled = sorted((facts.top / place).parent.glob(f"{os.path.basename(place)}.*"))
-            yield from (os.path.relpath(path, facts.top) for path in compiled if path.suffix in (".so", ".pyd"))
-
-
-def _modules_in(text: str) -> list[str]:
-    names = [f"{module}.{name}" for name, module in _NAME.findall(text)]
-    return list(dict.fromkeys([*_MODULE.findall(text), *names]))
+            path = os.path.normpath(os.path.join(root, module))
+            yield from (f"{path}.py", path)
+            compiled = sorted((facts.top / path).parent.glob(f"{os.path.basename(path)}.*"))
+            yield from (os.path.relpath(found, facts.top) for found in compiled if found.suffix in (".so", ".pyd"))
 
 
 def _is_pointer(path: Path) -> bool:
@@ -382,11 +369,3 @@ def _is_pointer(path: Path) -> bool:
             return file.read(len(_POINTER)) == _POINTER
     except OSError:
         return False
-
-
-def left_behind_sentence(paths: Iterable[str]) -> str:
-    """Return what is told of files that no copy has, before it is known whether a test misses them; "" for none."""
-    named = [plain(path, 100) for path in paths]
-    more = f" and {len(named) - FILES_NAMED} more" if len(named) > FILES_NAMED else ""
-    what = ", ".join(named[:FILES_NAMED])
-    return f"not in the agents' copies, since git ignores them: {what}{more} (--setup can make them)" if named else ""

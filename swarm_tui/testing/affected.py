@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Final
 
 from swarm_tui.model.text import read_python
@@ -33,15 +34,6 @@ class ChangedSource:
     """The changed functions of a Python file, possibly with MODULE; None if unknown, or if the file is not Python."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownUse:
-    """The code that one test used, with the names of the functions."""
-
-    used: UsedCode
-    functions: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """The used functions by file. Code outside functions is MODULE."""
-
-
 def compare_sources(path: str, old: str | None, new: str | None) -> ChangedSource:
     """Return the difference between two versions of a file; None means that the file does not exist."""
     if old is None or new is None:
@@ -65,8 +57,16 @@ def functions_at(source: str, lines: Iterable[int]) -> frozenset[str]:
     return frozenset(names)
 
 
-def reason_to_run(test_file: str, known: KnownUse | None, changes: Iterable[ChangedSource]) -> str:
-    """Return why a change affects a test, or "" if it does not."""
+def reason_to_run(
+    test_file: str,
+    used: UsedCode | None,
+    changes: Iterable[ChangedSource],
+    functions: Mapping[str, frozenset[str]] = MappingProxyType({}),
+) -> str:
+    """Return why a change affects a test, or "" if it does not.
+
+    `functions` are the names of the functions in `used` by file; code outside functions is MODULE.
+    """
     every = list(changes)
     folders = {str(folder) for folder in PurePosixPath(test_file).parents}
     for change in every:
@@ -77,19 +77,19 @@ def reason_to_run(test_file: str, known: KnownUse | None, changes: Iterable[Chan
             return f"{change.path} has changed"
         if name in _SETTINGS or (name.startswith("requirements") and name.endswith((".txt", ".in"))):
             return f"{change.path} has changed, which may affect every test"
-    if known is None:
+    if used is None:
         return "the code that it uses is unknown" if every else ""
     if not every:
         return ""
-    if not known.used.is_green:
+    if not used.is_green:
         return "it did not pass in its last run, so its recorded code may be incomplete"
-    if known.used.has_programs:
+    if used.has_programs:
         return "it starts other programs, whose code is not recorded"
-    return next((reason for change in every if (reason := _reason(known, change))), "")
+    return next((reason for change in every if (reason := _reason(used, functions, change))), "")
 
 
-def _reason(known: KnownUse, change: ChangedSource) -> str:
-    used, path = known.used, change.path
+def _reason(used: UsedCode, functions: Mapping[str, frozenset[str]], change: ChangedSource) -> str:
+    path = change.path
     folder = PurePosixPath(path).parent
     is_python = path.endswith(".py")
     neighbours = used.loaded if is_python else used.opened
@@ -108,7 +108,7 @@ def _reason(known: KnownUse, change: ChangedSource) -> str:
         return f"it imports {path}, which has changed"
     if MODULE in change.parts:
         return f"it imports {path}, which has changed outside functions"
-    called = sorted(change.parts & known.functions.get(path, frozenset()))
+    called = sorted(change.parts & functions.get(path, frozenset()))
     return f"it runs {called[0]} of {path}, which has changed" if called else ""
 
 

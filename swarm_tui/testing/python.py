@@ -35,12 +35,12 @@ class AgentPython:
 
 
 def make_agent_python(spec: SweepSpec, folder: SweepFolder, agent_folder: Path, host: str) -> AgentPython:
-    """Make the Python of an agent on this machine, on top of the project's; elsewhere it is the one that is named."""
+    """Create an agent's own environment on top of the project's Python; on other hosts, use the Python as given."""
     if host != LOCAL_HOST or not spec.python:
         return AgentPython(spec.python, {})
     own = agent_folder.absolute()
     variables = {
-        # Bytecode of what is imported from the user's environment would be written into it.
+        # Otherwise Python would write bytecode to the user's environment.
         "PYTHONPYCACHEPREFIX": str(folder.root.absolute() / _COMPILED),
         "GCOV_PREFIX": str(own / "gcov"),
     }
@@ -49,13 +49,13 @@ def make_agent_python(spec: SweepSpec, folder: SweepFolder, agent_folder: Path, 
     try:
         python = make_own_venv(own / _VENV, spec.python)
     except (AdapterError, OSError):
-        # No Python of this kind has virtual environments: the agent says what it cannot run.
+        # Some Pythons cannot create virtual environments. The agent then uses the project's own.
         return AgentPython(spec.python, variables)
     return AgentPython(str(python), variables | activation(own / _VENV, os.environ))
 
 
 def remove_agent_python(folder: SweepFolder, agent_folder: Path, work_dir: str) -> None:
-    """Remove what was installed, compiled and measured for an agent that works no more."""
+    """Remove the environment, bytecode and coverage files of an agent that has finished."""
     for name in (_VENV, "gcov"):
         shutil.rmtree(agent_folder / name, ignore_errors=True)
     if os.path.isabs(work_dir):
@@ -63,7 +63,7 @@ def remove_agent_python(folder: SweepFolder, agent_folder: Path, work_dir: str) 
 
 
 def folders_of_agent_pythons(folder: SweepFolder) -> list[Path]:
-    """Return what is there of the Pythons of all agents of a sweep."""
+    """Return the existing environment and bytecode folders of a sweep's agents."""
     compiled = folder.root / _COMPILED
     return [*([compiled] if compiled.is_dir() else []), *folder.root.glob(f"agents/*/{_VENV}")]
 
@@ -72,12 +72,12 @@ _NAMED = 3
 
 
 def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
-    """Return the folders of the repository that its modules are imported from without pytest's help.
+    """Return the folders of the repository from which modules are imported, except those that pytest adds.
 
-    Those stand on the interpreter's own path (an editable install, PYTHONPATH), or were found by an import hook
-    (the other kind of editable install). In a copy of the repository they would lead back to the user's checkout.
+    They are on the interpreter's path (editable installs, PYTHONPATH) or belong to an import hook (editable installs of
+    setuptools). In a copy they would still be folders of the user's checkout.
     """
-    # `python -m pytest` puts the folder it is started in on the path, and an agent's own call of pytest does not.
+    # `python -m pytest` adds its working folder to the path, but the command `pytest` does not.
     started_in = {os.path.realpath(entry) for entry in collected.startup_path[:1]}
     by_pytest = {os.path.realpath(entry) for entry in collected.path} - started_in
     hooked = [place for place in collected.loaded.values() if os.path.realpath(place) not in by_pytest]
@@ -86,7 +86,7 @@ def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
 
 
 def roots_below(places: Iterable[str], top: Path, prefix: str) -> tuple[str, ...]:
-    """Return the folders below the top of the repository, from there, that are not in the interpreter's environment."""
+    """Return the folders inside the repository, relative to its top, that are not in the interpreter's environment."""
     prefix = os.path.realpath(prefix) if prefix else ""
     roots: dict[str, None] = {}
     for entry in places:
@@ -98,41 +98,41 @@ def roots_below(places: Iterable[str], top: Path, prefix: str) -> tuple[str, ...
 
 
 def path_below(path: Path, top: Path) -> str:
-    """Return a folder relative to the top of the repository; "" for the top itself, and for folders outside."""
+    """Return a folder relative to the top of the repository; "" for the top itself and for folders outside."""
     if not path.is_relative_to(top) or path == top:
         return ""
     return path.relative_to(top).as_posix()
 
 
 def refuse_foreign_code(repository: Repository, collected: Collected, python_in_copy: str, setup: str | None) -> None:
-    """Raise UsageError when agents' copies would test code that is not theirs, and nothing prepares them."""
+    """Raise UsageError if tests in copies would run other code than the copy's and there is no set-up command."""
     if setup:
-        return  # the first copy shows what the command makes of it
+        return  # the preflight tests the command
     top = repository.root.resolve()
     built = {name: os.path.relpath(path, top) for name, path in collected.compiled.items()}
     tracked = set(repository.run("ls-files", "-z", "--", *built.values()).fields) if built else set()
     missing = sorted(name for name, path in built.items() if path not in tracked)
     if missing:
         raise UsageError(
-            f"{_listed(missing)}: compiled into your checkout, and in no fresh copy of it",
-            "give --setup with the command that builds it, such as 'pip install --no-deps --editable .'",
+            f"compiled modules of your checkout are missing in a fresh copy: {_listed(missing)}",
+            "add --setup with the command that builds them, such as 'pip install --no-deps --editable .'",
         )
     whole = sorted(name for _, name in _installed_sources(collected, top, is_compiled=True))
     if whole:
         raise UsageError(
             f"the tests run against {_listed(whole)} as installed in {collected.prefix}, not against the checkout",
-            "install it editable, or give --setup with the command that installs each copy and --python with its venv",
+            "install it editable, or add --setup with a command that installs each copy, and --python with its venv",
         )
     if python_in_copy and python_in_copy not in set(repository.run("ls-files", "-z", "--", python_in_copy).fields):
         raise UsageError(
-            f"a fresh copy has no {plain(python_in_copy, 200)}", "give --setup with the command that makes it"
+            f"a fresh copy has no {plain(python_in_copy, 200)}", "add --setup with the command that creates it"
         )
 
 
 def _installed_sources(collected: Collected, top: Path, *, is_compiled: bool = False) -> Iterator[tuple[Path, str]]:
-    """Yield the `src` folders whose packages were loaded from where packages are installed, and the packages' names.
+    """Yield the `src` folders of packages that were imported from an installed copy, and the packages' names.
 
-    Those with compiled modules cannot be imported from their sources.
+    Packages with compiled modules cannot be imported from their sources.
     """
     root = collected.root.resolve()
     places = dict.fromkeys(folder for folder in (root, *root.parents) if folder.is_relative_to(top))
@@ -150,7 +150,7 @@ def _listed(names: list[str]) -> str:
 
 _VENV_NAMES: Final = (".venv", "venv", ".env", "env")
 _ASK_TIMEOUT: Final = 60.0
-# Tools that keep environments elsewhere, each with its file or table of pyproject.toml, and how it is asked.
+# Tools with environments outside of the project: name (also a table of pyproject.toml), files, command.
 _TOOLS: Final[Sequence[tuple[str, tuple[str, ...], tuple[str, ...]]]] = (
     ("poetry", ("poetry.lock",), ("poetry", "env", "info", "--executable")),
     ("hatch", ("hatch.toml",), ("hatch", "env", "find", "hatch-test")),
@@ -161,22 +161,22 @@ _TOOLS: Final[Sequence[tuple[str, tuple[str, ...], tuple[str, ...]]]] = (
 
 
 def named_python(python: str, folder: Path, top: Path) -> tuple[str, str]:
-    """Return the Python that --python names, and its path in a copy when it is named relative to the project.
+    """Return the Python of --python, and its path in a copy if it is relative to the project, else "".
 
-    `.venv/bin/python` means the copy's own; an absolute path, or a name on PATH, is the same for all copies.
+    With `.venv/bin/python`, each copy has its own. An absolute path or a name on PATH is the same for all copies.
     """
     word = os.path.expanduser(python)
     is_relative = os.sep in word and not os.path.isabs(word)
     path = shutil.which(os.path.join(folder, word) if is_relative else word)
     if path is None:
-        raise UsageError(f"--python names {plain(python, 200)}, which is no program", "give the path of a Python")
+        raise UsageError(f"--python {plain(python, 200)} is not a program", "use the path of a Python")
     path = os.path.normpath(os.path.abspath(path))
     in_copy = os.path.relpath(path, top) if is_relative else ""
     return path, "" if in_copy.startswith(os.pardir) else in_copy
 
 
 async def find_pythons(top: Path, folder: Path) -> AsyncIterator[str]:
-    """Yield the project's interpreter: its environment, else the active one; without any, those that may do."""
+    """Yield the project's interpreter: of its own environment or the active one; without both, the usual ones."""
     for path in _environments(top, folder):
         # An environment without pytest is an error: another interpreter must not be used in its place.
         yield path
@@ -194,7 +194,7 @@ async def find_pythons(top: Path, folder: Path) -> AsyncIterator[str]:
 
 
 def _environments(top: Path, folder: Path) -> Iterator[str]:
-    """Yield the Pythons of the environments that are written down or lie in the project, then of the active one."""
+    """Yield the Pythons of the project's environments, then of the active one."""
     for place in dict.fromkeys((folder, top)):
         named = os.environ.get("UV_PROJECT_ENVIRONMENT")
         for name in (*([named] if named else []), *_VENV_NAMES):
@@ -205,7 +205,7 @@ def _environments(top: Path, folder: Path) -> Iterator[str]:
             if os.path.isabs(path) and os.access(path, os.X_OK):
                 yield path
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        # Conda's own environment is always active, and is nobody's project.
+        # Conda's base environment is always active and belongs to no project.
         if os.environ.get(name) and (name == "VIRTUAL_ENV" or os.environ.get("CONDA_DEFAULT_ENV") != "base"):
             yield from _python_in(Path(os.environ[name]))
 
@@ -216,7 +216,7 @@ def _python_in(environment: Path) -> Iterator[str]:
 
 
 async def _ask_tools(place: Path) -> str | None:
-    """Return what the tool that the project is managed by says of its environment."""
+    """Return the Python that the project's management tool reports."""
     tables = _tool_tables(place / "pyproject.toml")
     for tool, files, words in _TOOLS:
         is_used = tool in tables or any((place / name).exists() for name in files)
@@ -244,7 +244,7 @@ def _tool_tables(file: Path) -> Mapping[str, Any]:
 
 
 def _of_sessions(place: Path) -> str | None:
-    """Return the newest environment with pytest that tox or nox has made."""
+    """Return the Python of the newest tox or nox environment that has pytest."""
     found = [path for name in (".tox", ".nox") for path in place.glob(f"{name}/*") if _has_pytest(path)]
     newest = max(found, key=lambda path: path.stat().st_mtime, default=None)
     return str(newest / "bin" / "python") if newest else None

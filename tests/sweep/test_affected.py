@@ -21,7 +21,7 @@ TESTS = (
 )
 
 
-def test_only_what_a_change_concerns_is_swept_over(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
+def test_affected_by_selects_tests_that_use_changed_code(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
     project = GitProject(tmp_path / "shop")
     project.commit("Begin", {"pytest.ini": PYTEST_INI, "shop.py": SHOP, "test_shop.py": TESTS})
     (tmp_path / "records").mkdir()
@@ -44,11 +44,11 @@ def test_only_what_a_change_concerns_is_swept_over(isolated_mngr: IsolatedMngr, 
         "test_program": "it starts other programs, whose code is not recorded",
     }
     project.commit("Say more", {"README.md": "more\n"})
-    assert reasons("HEAD~1")["test_price"].startswith("it runs price of shop.py, which has changed since it was last")
+    assert reasons("HEAD~1")["test_price"].startswith("it runs price of shop.py, which has changed since its code")
     none = program.call("run", "--python", sys.executable, "--affected-by", "HEAD", "-k", "name")
-    assert none.returncode == 2, "pytest's words come behind --"
+    assert none.returncode == 2, "pytest's arguments come after --"
     none = _run_none(program)
-    assert (none.returncode, "concerns no test" in none.stderr) == (0, True), none.stderr
+    assert (none.returncode, "no test is affected" in none.stderr) == (0, True), none.stderr
 
 
 def _run_none(program: Program) -> subprocess.CompletedProcess[str]:

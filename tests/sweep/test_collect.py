@@ -1,4 +1,4 @@
-"""Tests are found in the project's own interpreter, whatever the project has set, and chosen as a person asks."""
+"""Tests are collected with the project's interpreter and settings, and selected."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ async def find(project: GitProject, *arguments: str, folder: str = "", **selecti
     )
 
 
-async def test_tests_are_counted_while_they_are_collected(project: GitProject) -> None:
-    """The last file is collected when what was found before it has been told."""
+async def test_collected_tests_are_counted_during_collection(project: GitProject) -> None:
+    """The last file waits until the tests of the others have been counted."""
     told = project.root.parent / "told"
     wait = f"import os, time\nwhile not os.path.exists({str(told)!r}): time.sleep(0.01)\n"
     project.commit("Wait", {"tests/test_z.py": wait + "def test_last(): pass\n"})
@@ -66,7 +66,7 @@ async def test_tests_are_counted_while_they_are_collected(project: GitProject) -
     assert counts[-1] <= 7
 
 
-async def test_every_id_is_found_with_its_place(project: GitProject) -> None:
+async def test_ids_are_found_with_file_and_line(project: GitProject) -> None:
     found = await find(project)
     assert found.tests[0] == ("tests/deep/test_b.py::TestIt::test_named[$(touch x)]", "tests/deep/test_b.py", 6)
     ids = [test for test, _, _ in found.tests]
@@ -75,26 +75,26 @@ async def test_every_id_is_found_with_its_place(project: GitProject) -> None:
     assert (found.folder, found.root, found.run_options) == ("", "", ())
 
 
-async def test_thousands_of_tests_are_no_burden(project: GitProject) -> None:
+async def test_thousands_of_tests_are_collected(project: GitProject) -> None:
     project.write(
         {"tests/test_c.py": "import pytest\n\n\n@pytest.mark.parametrize('x', range(5000))\ndef test_c(x): pass\n"}
     )
     assert len((await find(project, "tests/test_c.py")).tests) == 5000
 
 
-async def test_pytests_own_arguments_choose_and_only_options_are_kept(project: GitProject) -> None:
+async def test_run_options_are_arguments_without_files(project: GitProject) -> None:
     found = await find(project, "tests/test_a.py", "-k", "good", "--tb=short")
     assert [test for test, _, _ in found.tests] == ["tests/test_a.py::test_good"]
     assert found.run_options == ("-k", "good", "--tb=short")
 
 
-async def test_from_a_subfolder_ids_still_begin_at_the_rootdir(project: GitProject) -> None:
+async def test_ids_in_subfolder_start_at_rootdir(project: GitProject) -> None:
     found = await find(project, "deep", folder="tests")
     assert found.tests[0][1] == "tests/deep/test_b.py"
     assert (found.folder, found.root) == ("tests", "")
 
 
-async def test_only_what_changed(project: GitProject) -> None:
+async def test_changed_since_selects_changed_files(project: GitProject) -> None:
     base = project.git("rev-parse", "HEAD")
     with pytest.raises(UsageError, match="no test file has changed since"):
         await find(project, changed_since=base)
@@ -104,7 +104,7 @@ async def test_only_what_changed(project: GitProject) -> None:
     assert len((await find(project, changed_since="HEAD~1")).tests) == 4
 
 
-async def test_a_file_that_cannot_be_imported_is_named_and_the_others_go_on(project: GitProject) -> None:
+async def test_file_that_cannot_be_imported_is_left_out(project: GitProject) -> None:
     project.write({"tests/test_c.py": "import no_such_module\n", "tests/test_d.py": "def broken(:\n"})
     found = await find(project)
     assert len(found.tests) == 6
@@ -114,14 +114,14 @@ async def test_a_file_that_cannot_be_imported_is_named_and_the_others_go_on(proj
     )
 
 
-async def test_first_exception_of_a_chain_is_the_reason(project: GitProject) -> None:
+async def test_first_exception_of_a_chain_is_reported(project: GitProject) -> None:
     chain = "try:\n    import no_such_module\nexcept ImportError:\n    raise RuntimeError('what follows')\n"
     project.write({"tests/test_c.py": chain})
     reason = "ModuleNotFoundError: No module named 'no_such_module'"
     assert (await find(project)).left_out == (f"tests/test_c.py cannot be collected: {reason}",)
 
 
-async def test_where_nothing_can_be_imported_pytest_is_quoted(project: GitProject) -> None:
+async def test_pytest_is_quoted_if_nothing_can_be_imported(project: GitProject) -> None:
     project.write({"tests/test_c.py": "import no_such_module\n"})
     with pytest.raises(SwarmError) as caught:
         await find(project, "tests/test_c.py")
@@ -134,19 +134,21 @@ async def test_where_nothing_can_be_imported_pytest_is_quoted(project: GitProjec
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "text"),
     [
         (("--no-such-option",), "unrecognized arguments"),
         (("nowhere.py",), "not found"),
         (("-k", "nothing"), "no tests"),
     ],
 )
-async def test_what_pytest_refuses_is_misuse(project: GitProject, arguments: tuple[str, ...], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
+async def test_invalid_pytest_arguments_are_usage_errors(
+    project: GitProject, arguments: tuple[str, ...], text: str
+) -> None:
+    with pytest.raises(UsageError, match=text):
         await find(project, *arguments)
 
 
-async def test_a_python_without_pytest_is_told(project: GitProject, tmp_path: Path) -> None:
+async def test_python_without_pytest_is_reported(project: GitProject, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
@@ -161,7 +163,7 @@ async def test_a_python_without_pytest_is_told(project: GitProject, tmp_path: Pa
         )
 
 
-async def test_the_projects_own_venv_is_taken_when_there_is_one(project: GitProject) -> None:
+async def test_venv_of_project_is_used(project: GitProject) -> None:
     python = project.root / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
@@ -177,7 +179,7 @@ async def test_the_projects_own_venv_is_taken_when_there_is_one(project: GitProj
     assert found.python == str(python)
 
 
-async def test_options_name_folders_of_the_checkout_so_that_every_copy_has_its_own(project: GitProject) -> None:
+async def test_checkout_paths_in_options_become_relative(project: GitProject) -> None:
     top = project.root
     found = await find(
         project, f"--rootdir={top}", f"--ignore={top}/other", f"--deselect={top}-x", f"{top}/tests", folder="tests"
@@ -185,23 +187,23 @@ async def test_options_name_folders_of_the_checkout_so_that_every_copy_has_its_o
     assert found.run_options == ("--rootdir=..", "--ignore=../other", f"--deselect={top}-x")
 
 
-async def test_a_test_that_is_listed_twice_is_one(project: GitProject) -> None:
+async def test_test_listed_twice_is_swept_once(project: GitProject) -> None:
     found = await find(project, "--keep-duplicates", "tests/test_a.py", "tests/test_a.py")
     assert [test for test, _, _ in found.tests] == ["tests/test_a.py::test_good", "tests/test_a.py::test_bad"]
 
 
-async def test_tests_outside_of_the_rootdir_have_no_names_of_their_own(tmp_path: Path) -> None:
+async def test_tests_outside_of_rootdir_are_refused(tmp_path: Path) -> None:
     project = GitProject(tmp_path)
     for name in "ab":
         project.write({f"{name}/pytest.ini": PYTEST_INI, f"{name}/test_{name}.py": "def test_it(): pass\n"})
     project.commit("Begin")
-    with pytest.raises(UsageError, match=r"b/test_b\.py lies outside of it \(give --rootdir=\. after --"):
+    with pytest.raises(UsageError, match=r"b/test_b\.py is outside of it \(add --rootdir=\. after --"):
         await find(project, "a", "b")
     found = await find(project, "--rootdir=.", "a", "b")
     assert [test for test, _, _ in found.tests] == ["a/test_a.py::test_it", "b/test_b.py::test_it"]
 
 
-async def test_a_conftest_that_cannot_be_imported_is_named(project: GitProject) -> None:
+async def test_conftest_that_cannot_be_imported_is_named(project: GitProject) -> None:
     project.write({"conftest.py": "import no_such_module\n"})
     with pytest.raises(AdapterError, match=r"conftest\.py cannot be imported: .*No module named 'no_such_module'"):
         await find(project)
@@ -215,7 +217,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 """
 
 
-async def test_conftest_that_writes_files_leaves_the_checkout_as_it_was(project: GitProject) -> None:
+async def test_conftest_that_writes_files_leaves_checkout_unchanged(project: GitProject) -> None:
     project.commit("Write", {"conftest.py": WRITES_WHEN_IMPORTED, "tests/keys.txt": "old", ".gitignore": "made.txt"})
     before = file_contents(project.root)
     found = await find(project)
@@ -234,7 +236,7 @@ async def test_errors_name_files_of_the_checkout(project: GitProject) -> None:
 @pytest.mark.parametrize(
     "word", ["{top}/tests/test_a.py", "../project/tests/test_a.py::test_good", "./tests/test_a.py"]
 )
-async def test_files_are_chosen_by_any_path_that_leads_to_them(project: GitProject, word: str) -> None:
+async def test_files_can_be_selected_by_any_path(project: GitProject, word: str) -> None:
     found = await find(project, word.format(top=project.root), "--tb=short")
     assert found.tests[0] == ("tests/test_a.py::test_good", "tests/test_a.py", 1)
     assert found.run_options == ("--tb=short",)
@@ -261,7 +263,7 @@ async def test_bare_repository_is_refused(tmp_path: Path) -> None:
         await find(project)
 
 
-def test_words_that_are_files_for_pytest_are_no_options() -> None:
+def test_files_in_arguments_are_not_options() -> None:
     assert options_of(["-x", "tests", "-k", "tests", "--", "b.py"], ["tests", "b.py"]) == ("-x", "-k", "tests")
 
 
@@ -287,13 +289,13 @@ def collected(
     )
 
 
-def test_import_roots_are_what_an_editable_install_adds(tmp_path: Path) -> None:
+def test_import_roots_include_editable_install(tmp_path: Path) -> None:
     inside, venv = str(tmp_path / "src"), str(tmp_path / ".venv/lib/python3.11/site-packages")
     found = collected(tmp_path, [inside, venv, "/usr/lib/python3"], [str(tmp_path / "tests")], {})
     assert import_roots(found, tmp_path) == ("src",)
 
 
-def test_import_roots_are_found_behind_an_import_hook_too(tmp_path: Path) -> None:
+def test_import_roots_include_import_hooks(tmp_path: Path) -> None:
     found = collected(
         tmp_path, [], [str(tmp_path / "tests")], {"pkg": str(tmp_path), "test_x": str(tmp_path / "tests")}
     )

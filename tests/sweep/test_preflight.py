@@ -1,4 +1,4 @@
-"""What a fresh copy lacks is said with its cause and its cure before anybody is launched, and only then."""
+"""The preflight reports why tests cannot run in a fresh copy, and how to change that."""
 
 from __future__ import annotations
 
@@ -49,35 +49,35 @@ def project(tmp_path: Path) -> GitProject:
     return project
 
 
-async def tried(
-    project: GitProject, *arguments: str, python: str = sys.executable, **wishes: object
+async def run(
+    project: GitProject, *arguments: str, python: str = sys.executable, **options: object
 ) -> tuple[Found, str]:
-    """Return what is left after the trial, and all that was said of it."""
-    said: list[str] = []
+    """Return the tests after the preflight, and its output."""
+    output: list[str] = []
     repository = Repository.open(project.root)
     fill = fill_commands(repository, repository.head())
-    asked = PreflightOptions(arguments=arguments, fill=fill, **wishes)  # type: ignore[arg-type]
-    async with run_preflight(repository, repository.head(), asked, said.append, lambda _: None) as trial:
+    given = PreflightOptions(arguments=arguments, fill=fill, **options)  # type: ignore[arg-type]
+    async with run_preflight(repository, repository.head(), given, output.append, lambda _: None) as preflight:
         found = await find_tests(
             repository,
             project.root,
             python=python,
             arguments=arguments,
             selection=Selection(),
-            progress=said.append,
+            progress=output.append,
         )
-        found = await trial.compare(found)
-    return found, "\n".join(said)
+        found = await preflight.compare(found)
+    return found, "\n".join(output)
 
 
 def names(found: Found) -> list[str]:
     return [test.rpartition("::")[2] for test, _, _ in found.tests]
 
 
-async def test_a_project_that_is_whole_is_only_counted(project: GitProject) -> None:
-    found, said = await tried(project)
+async def test_complete_project_is_counted(project: GitProject) -> None:
+    found, output = await run(project)
     assert (names(found), found.left_out) == (["test_good"], ())
-    assert said.startswith("collecting the tests\ntried in a fresh copy: 1 test (")
+    assert output.startswith("collecting the tests\npreflight: 1 test (")
     assert not (project.root / ".swarm").exists()
 
 
@@ -87,7 +87,7 @@ async def test_a_project_that_is_whole_is_only_counted(project: GitProject) -> N
         ({"tests/test_new.py": "def test_x(): pass\n"}, ("tests/test_new.py", NOT_COMMITTED, "commit it")),
         (
             {"tests/test_good.py": "def test_good(): pass\ndef test_x(): pass\n"},
-            ("they are in your uncommitted changes of tests/test_good.py", "commit them"),
+            ("your changes of tests/test_good.py are not committed", "commit it"),
         ),
         (
             {
@@ -105,40 +105,41 @@ async def test_a_project_that_is_whole_is_only_counted(project: GitProject) -> N
         ),
     ],
 )
-async def test_what_a_copy_lacks_is_named_and_the_others_go_on(
+async def test_missing_files_are_named_and_tests_left_out(
     project: GitProject, files: dict[str, str], words: tuple[str, ...]
 ) -> None:
     if "tests/test_x.py" in files:
         project.commit("Test", {"tests/test_x.py": files["tests/test_x.py"]})
     project.write(files | ({"tests/new.txt": "new"} if "new.txt" in str(files) else {}))
-    found, said = await tried(project)
+    found, output = await run(project)
     assert names(found) == ["test_good"]
     (sentence,) = found.left_out
-    assert all(word in sentence for word in (*words, "(1 test: tests/", "::test_x)"))
-    assert f"left out: {sentence}" in said
+    assert all(word in sentence for word in (*words, "1 test: tests/", "::test_x: "))
+    assert f"left out: {sentence}" in output
 
 
-async def test_when_no_test_could_be_worked_on_there_is_no_sweep(project: GitProject) -> None:
+async def test_no_runnable_test_is_an_error(project: GitProject) -> None:
     project.write({"tests/test_new.py": "def test_x(): pass\ndef test_y(): pass\n"})
-    with pytest.raises(SwarmError, match="no agent could work on any of the 2 tests") as caught:
-        await tried(project, "tests/test_new.py")
+    with pytest.raises(SwarmError, match="a fresh copy cannot run any of the 2 tests") as caught:
+        await run(project, "tests/test_new.py")
     assert caught.value.exit_code == 1
-    assert f"tests/test_new.py {NOT_COMMITTED} (2 tests:" in str(caught.value)
+    assert "  2 tests: tests/test_new.py::test_x, tests/test_new.py::test_y: " in str(caught.value)
+    assert f"tests/test_new.py {NOT_COMMITTED} (" in str(caught.value)
 
 
-async def test_of_named_files_those_that_are_committed_are_tried(project: GitProject) -> None:
+async def test_uncommitted_argument_is_left_out(project: GitProject) -> None:
     project.write({"tests/test_new.py": "def test_x(): pass\n"})
-    found, _ = await tried(project, "tests/test_new.py", str(project.root / "tests/test_good.py"))
+    found, _ = await run(project, "tests/test_new.py", str(project.root / "tests/test_good.py"))
     assert names(found) == ["test_good"]
 
 
-async def test_a_conftest_that_is_not_committed_is_named(project: GitProject) -> None:
+async def test_uncommitted_conftest_is_named(project: GitProject) -> None:
     project.commit("Use", {"tests/test_good.py": "from helper import x\ndef test_good(): pass\n"})
     project.write(
         {"conftest.py": "import sys\nsys.modules['helper'] = type(sys)('helper')\nsys.modules['helper'].x = 1\n"}
     )
-    with pytest.raises(SwarmError, match=rf"conftest\.py {NOT_COMMITTED} \(1 test"):
-        await tried(project)
+    with pytest.raises(SwarmError, match=rf"conftest\.py {NOT_COMMITTED}"):
+        await run(project)
 
 
 FILES_AS_PARAMETERS = """
@@ -150,10 +151,10 @@ def test_file(path):
 """
 
 
-async def test_ids_that_hold_a_path_of_the_checkout_are_the_same_in_a_copy(project: GitProject) -> None:
+async def test_checkout_path_in_id_is_found_in_copy(project: GitProject) -> None:
     files = {"tests/test_good.py": FILES_AS_PARAMETERS, "tests/a.txt": "good", "tests/b.txt": "bad"}
     project.commit("Files", files)
-    found, _ = await tried(project, baseline=1)
+    found, _ = await run(project, baseline=1)
     folder = project.root / "tests"
     assert found.baselines == {
         f"tests/test_good.py::test_file[{folder}/a.txt]": Baseline.GREEN,
@@ -162,53 +163,53 @@ async def test_ids_that_hold_a_path_of_the_checkout_are_the_same_in_a_copy(proje
     assert names(found) == [f"test_file[{folder}/{name}.txt]" for name in "ab"]
 
 
-async def test_ids_that_change_from_run_to_run_are_told_as_such(project: GitProject) -> None:
+async def test_ids_that_change_between_runs_are_reported(project: GitProject) -> None:
     test = "import pytest, uuid\n@pytest.mark.parametrize('x', [uuid.uuid4().hex])\ndef test_x(x): pass\n"
     project.commit("Random", {"tests/test_x.py": test})
-    found, _ = await tried(project)
+    found, _ = await run(project)
     assert names(found) == ["test_good"]
     assert "pytest finds other parameters for them in a copy, such as tests/test_x.py::test_x[" in found.left_out[0]
     assert "ids must not change from run to run" in found.left_out[0]
 
 
 @pytest.mark.parametrize("settings", ["tests/pytest.ini", "tests/pyproject.toml", "tests/setup.py"])
-async def test_one_test_is_run_with_the_settings_of_all(project: GitProject, settings: str) -> None:
+async def test_single_test_runs_with_settings_of_all(project: GitProject, settings: str) -> None:
     """pytest would find others beside the one test."""
     content = "[pytest]\naddopts = --no-such-option\n" if settings.endswith(".ini") else ""
     project.commit("Nearer", {"pytest.ini": None, settings: content})
-    found, _ = await tried(project, baseline=1)
+    found, _ = await run(project, baseline=1)
     assert found.baselines == {"tests/test_good.py::test_good": Baseline.GREEN}
 
 
-async def test_submodules_are_filled_and_those_that_are_not_here_are_named(project: GitProject, tmp_path: Path) -> None:
+async def test_submodules_are_copied_and_empty_ones_named(project: GitProject, tmp_path: Path) -> None:
     library = GitProject(tmp_path / "library")
     library.commit("Library", {"lib/__init__.py": "X = 1\n"})
     project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.root), "vendor")
     test = "import sys\nsys.path.insert(0, 'vendor')\nimport lib\ndef test_lib(): pass\n"
     project.commit("Use", {"tests/test_lib.py": test})
-    found, _ = await tried(project)
+    found, _ = await run(project)
     assert names(found) == ["test_good", "test_lib"]
     shutil.rmtree(project.root / ".git/modules")
-    found, _ = await tried(project)
+    found, _ = await run(project)
     assert names(found) == ["test_good"]
-    assert "the submodule vendor is not filled in a copy (1 test" in found.left_out[0]
+    assert "the submodule vendor is empty in a copy" in found.left_out[0]
     assert "`git submodule update --init vendor`" in found.left_out[0]
 
 
-async def test_a_large_file_that_is_only_a_pointer_in_a_copy_is_named(project: GitProject) -> None:
+async def test_lfs_pointer_in_copy_is_named(project: GitProject) -> None:
     test = "def test_size():\n    assert len(open('cases.dat').read()) < 10, 'cases.dat is not the real one'\n"
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 4\n"
     project.commit("Large", {"tests/test_size.py": test, "cases.dat": pointer})
     project.write({"cases.dat": "real"})
-    found, _ = await tried(project, baseline=1)
+    found, _ = await run(project, baseline=1)
     assert names(found) == ["test_good"]
-    assert "cases.dat is only a pointer of Git LFS in a copy (1 test" in found.left_out[0]
+    assert "cases.dat is only a Git LFS pointer in a copy" in found.left_out[0]
     assert "install git-lfs" in found.left_out[0]
 
 
-async def test_a_set_up_that_fails_ends_it_with_code_and_last_lines(project: GitProject) -> None:
+async def test_failed_setup_is_reported_with_code_and_output(project: GitProject) -> None:
     with pytest.raises(SwarmError, match="set-up command failed with code 3 in a fresh copy") as caught:
-        await tried(project, setup="seq 30; echo 'no compiler' >&2; exit 3")
+        await run(project, setup="seq 30; echo 'no compiler' >&2; exit 3")
     assert "  30\n  no compiler" in str(caught.value)
     assert caught.value.exit_code == 1
 
@@ -228,6 +229,11 @@ IMPORTS_OF_IGNORED_MODULES = {
     ),
     "in a test function": (
         {"tests/test_x.py": "def test_x():\n    from pkg._version import V\n"},
+        MODULE,
+        COPY_VERSION,
+    ),
+    "by a module that a test function imports": (
+        {"tests/test_x.py": "def test_x():\n    import pkg.late\n", "src/pkg/late.py": "from ._version import V\n"},
         MODULE,
         COPY_VERSION,
     ),
@@ -256,49 +262,49 @@ IMPORTS_OF_IGNORED_MODULES = {
 @pytest.mark.parametrize(
     ("committed", "ignored", "copying"), IMPORTS_OF_IGNORED_MODULES.values(), ids=list(IMPORTS_OF_IGNORED_MODULES)
 )
-async def test_ignored_module_stops_the_sweep_with_the_option_that_copies_it(
+async def test_ignored_module_stops_sweep_with_setup_option(
     project: GitProject, committed: dict[str, str], ignored: str, copying: str
 ) -> None:
     project.commit("Use", committed)
     project.write({ignored: "V = 1\n"})
     with pytest.raises(UsageError, match="ignored by git, so the agents' copies lack it") as caught:
-        await tried(project)
+        await run(project)
     assert copying in caught.value.hint
     (setup,) = shlex.split(copying)[1:]
-    found, _ = await tried(project, setup=setup)
+    found, _ = await run(project, setup=setup)
     assert (names(found), found.left_out) == (["test_good", "test_x"], ())
 
 
-async def test_ignored_module_cannot_be_copied_from_the_checkout_on_other_hosts(project: GitProject) -> None:
+async def test_ignored_module_on_host_needs_other_setup(project: GitProject) -> None:
     project.commit("Use", {"tests/test_x.py": f"from pkg._version import V\n{USE}"})
     project.write({MODULE: "V = 1\n"})
     with pytest.raises(UsageError) as caught:
-        await tried(project, has_checkout=False)
-    assert caught.value.hint == "add --setup CMD, which makes it on each host, or commit it"
+        await run(project, has_checkout=False)
+    assert caught.value.hint == "add --setup CMD, which creates it on each host, or commit it"
 
 
-async def test_ignored_module_is_found_by_the_runs_before_the_sweep(project: GitProject) -> None:
+async def test_ignored_module_is_found_by_baseline(project: GitProject) -> None:
     test = "import importlib\ndef test_x():\n    importlib.import_module('pkg._version')\n"
     project.commit("Use", {"tests/test_x.py": test})
     project.write({MODULE: "V = 1\n"})
     with pytest.raises(UsageError) as caught:
-        await tried(project, baseline=1)
+        await run(project, baseline=1)
     assert COPY_VERSION in caught.value.hint
 
 
-async def test_ignored_modules_are_copied_after_the_set_up_that_there_is(project: GitProject) -> None:
+async def test_ignored_modules_are_copied_after_given_setup(project: GitProject) -> None:
     test = f"from pkg import _version, _date\n{USE}"
     project.commit("Use", {"tests/test_x.py": test, ".gitignore": "_version.py\n_date.py\n"})
     project.write({MODULE: "V = 1\n", "src/pkg/_date.py": ""})
     copying = 'cp "$SWARM_CHECKOUT/src/pkg/_version.py" src/pkg/_version.py'
     with pytest.raises(UsageError) as caught:
-        await tried(project, setup='echo "it\'s ready"')
+        await run(project, setup='echo "it\'s ready"')
     _, option = shlex.split(caught.value.hint.removeprefix("add ").removesuffix(", or commit it"))
     assert option == f'echo "it\'s ready" && {copying}'
     with pytest.raises(UsageError) as caught:
-        await tried(project, setup=option)
+        await run(project, setup=option)
     _, option = shlex.split(caught.value.hint.removeprefix("add ").removesuffix(", or commit it"))
-    found, _ = await tried(project, setup=option)
+    found, _ = await run(project, setup=option)
     assert names(found) == ["test_good", "test_x"]
 
 
@@ -311,16 +317,14 @@ async def test_ignored_modules_are_copied_after_the_set_up_that_there_is(project
         {"src/pkg/__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ._version import V\n"},
     ],
 )
-async def test_ignored_module_that_tests_do_without_does_not_stop_the_sweep(
-    project: GitProject, committed: dict[str, str]
-) -> None:
+async def test_optional_ignored_module_does_not_stop_sweep(project: GitProject, committed: dict[str, str]) -> None:
     project.commit("Use", committed | {"tests/test_good.py": "import pkg\ndef test_good(): pass\n"})
     project.write({MODULE: "V = 1\n"})
-    found, _ = await tried(project)
+    found, _ = await run(project)
     assert (names(found), found.left_out) == (["test_good"], ())
 
 
-async def test_ignored_module_beside_an_editable_install_stops_the_sweep(project: GitProject, tmp_path: Path) -> None:
+async def test_ignored_module_of_editable_install_stops_sweep(project: GitProject, tmp_path: Path) -> None:
     """black's _black_version.py: a copy would import it from the checkout, and its agents would test that."""
     venv = make_venv(tmp_path / "venv")
     (packages_of(venv) / "project.pth").write_text(str(project.root / "src"))
@@ -328,18 +332,18 @@ async def test_ignored_module_beside_an_editable_install_stops_the_sweep(project
     project.commit("Use", files | {"pytest.ini": PYTEST_INI, ".gitignore": "_pkg_version.py\n"})
     project.write({"src/_pkg_version.py": "V = 1\n"})
     with pytest.raises(UsageError) as caught:
-        await tried(project, python=str(venv / "bin/python"))
+        await run(project, python=str(venv / "bin/python"))
     assert """--setup 'cp "$SWARM_CHECKOUT/src/_pkg_version.py" src/_pkg_version.py'""" in caught.value.hint
 
 
-async def test_what_the_set_up_makes_is_there(project: GitProject) -> None:
+async def test_files_of_setup_exist_in_copy(project: GitProject) -> None:
     project.commit("Use", {"tests/test_x.py": "from pkg._version import V\ndef test_x(): pass\n"})
     project.write({"src/pkg/_version.py": "V = 1\n"})
-    found, _ = await tried(project, setup=COPY_VERSION.split("'")[1])
+    found, _ = await run(project, setup=COPY_VERSION.split("'")[1])
     assert (names(found), found.left_out) == (["test_good", "test_x"], ())
 
 
-async def test_modules_that_would_come_from_the_checkout_are_named(project: GitProject) -> None:
+async def test_modules_imported_from_checkout_are_named(project: GitProject) -> None:
     where = str(project.root / "src")
     project.commit(
         "Bind",
@@ -349,14 +353,14 @@ async def test_modules_that_would_come_from_the_checkout_are_named(project: GitP
             "tests/test_good.py": "import pkg\ndef test_good(): pass\n",
         },
     )
-    _, said = await tried(project)
-    assert "in a copy, pkg would come from your checkout" in said
+    _, output = await run(project)
+    assert "in a copy, pkg would come from your checkout" in output
 
 
-async def test_ignored_files_are_told_even_if_no_test_is_known_to_need_them(project: GitProject) -> None:
+async def test_ignored_files_are_listed(project: GitProject) -> None:
     project.write({"generated/a.txt": "", "x.bin": "", ".venv/pyvenv.cfg": "", "src/__pycache__/a.pyc": ""})
-    _, said = await tried(project)
-    assert "not in the agents' copies, since git ignores them: generated/, x.bin (" in said
+    _, output = await run(project)
+    assert "ignored by git and missing in copies: generated/, x.bin (" in output
 
 
 BASELINE = """\
@@ -381,29 +385,29 @@ def test_port():
 """
 
 
-async def test_the_baseline_tells_red_flaky_and_clashing_tests(
+async def test_baseline_finds_red_flaky_and_conflicting_tests(
     project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_port: int
 ) -> None:
     (tmp_path / "count").mkdir()
     monkeypatch.setenv("SWARM_TEST_COUNT", str(tmp_path / "count"))
     project.commit("Tests", {"tests/test_good.py": BASELINE.replace("PORT)", f"{free_port})")})
     project.write({"generated/a.txt": ""})
-    found, said = await tried(project, baseline=2)
+    found, output = await run(project, baseline=2)
     assert {test.rpartition("::test_")[2]: baseline.value for test, baseline in found.baselines.items()} == {
         "green": "green", "red": "red", "skipped": "skipped", "needs": "red", "flaky": "flaky", "port": "clash",
     }  # fmt: skip
     assert "test_needs" not in names(found)
-    assert f"generated/ {IGNORED} (1 test: tests/test_good.py::test_needs)" in found.left_out[0]
-    assert "flaky: tests/test_good.py::test_flaky" in said
-    assert "fails beside others, passes alone, so they are kept apart: tests/test_good.py::test_port" in said
+    assert f"1 test: tests/test_good.py::test_needs: generated/ {IGNORED} (" in found.left_out[0]
+    assert "flaky: tests/test_good.py::test_flaky" in output
+    assert "fails with other tests, passes alone; will run separately: tests/test_good.py::test_port" in output
     chosen = {only: names(choose_by_baseline(found, Selection(only=only))) for only in ("red", "flaky", "green")}
     assert chosen == {"red": ["test_red"], "flaky": ["test_flaky", "test_port"], "green": ["test_green"]}
 
 
-async def test_once_each_test_is_run_in_one_of_the_copies(project: GitProject) -> None:
-    found, said = await tried(project, str(project.root / "tests"), baseline=1)
+async def test_baseline_of_one_run_shares_tests_between_copies(project: GitProject) -> None:
+    found, output = await run(project, str(project.root / "tests"), baseline=1)
     assert set(found.baselines.values()) == {Baseline.GREEN}
-    assert "baseline, once: 1 green (" in said
+    assert "baseline, 1 run: 1 green (" in output
     with pytest.raises(NothingConcerned, match=r"no test is red in a fresh copy \(1 green\)") as caught:
         choose_by_baseline(found, Selection(only="red"))
     assert caught.value.exit_code == 0
@@ -417,37 +421,37 @@ def test_third(): assert "SWARM_TEST_MODE" not in os.environ
 """
 
 
-async def test_test_that_fails_after_a_red_one_is_not_red(project: GitProject) -> None:
+async def test_failure_only_after_red_test_is_not_red(project: GitProject) -> None:
     project.commit("Tests", {"tests/test_good.py": LEAVES_STATE})
-    found, _ = await tried(project, baseline=1)
+    found, _ = await run(project, baseline=1)
     assert list(found.baselines.values()) == [Baseline.RED, Baseline.CLASH, Baseline.CLASH]
 
 
-async def test_test_that_passes_only_after_others_is_not_red(project: GitProject) -> None:
+async def test_pass_only_after_other_tests_is_not_red(project: GitProject) -> None:
     """It needs a test of the first file; the two files are not in one batch."""
     begins = "import os, pytest\ndef test_begin(): os.environ['SWARM_TEST_MODE'] = 'ready'\n"
     many = "@pytest.mark.parametrize('x', range(80))\ndef test_many(x): pass\n"
     needs = "import os\ndef test_needs(): assert os.environ['SWARM_TEST_MODE'] == 'ready'\ndef test_red(): assert 0\n"
     project.commit("Tests", {"tests/test_a.py": begins + many, "tests/test_b.py": needs})
-    found, said = await tried(project, baseline=1)
+    found, output = await run(project, baseline=1)
     assert found.baselines["tests/test_b.py::test_needs"] is Baseline.ORDER
     assert found.baselines["tests/test_b.py::test_red"] is Baseline.RED
-    assert "passes only after other tests: tests/test_b.py::test_needs" in said
+    assert "passes only after other tests: tests/test_b.py::test_needs" in output
     assert names(choose_by_baseline(found, Selection(only="flaky"))) == ["test_needs"]
 
 
 async def test_baseline_reports_why_a_result_is_unknown(project: GitProject) -> None:
     project.commit("Exit", {"conftest.py": "import os\ndef pytest_sessionfinish(): os._exit(3)\n"})
-    _, said = await tried(project, baseline=1)
+    _, output = await run(project, baseline=1)
     reason = "pytest ended with code 0, and its process with code 3"
-    assert f"  unknown: 1 test: tests/test_good.py::test_good: {reason}" in said
+    assert f"  unknown: 1 test: tests/test_good.py::test_good: {reason}" in output
 
 
-async def test_tests_of_one_file_are_run_in_one_process(project: GitProject) -> None:
+async def test_tests_of_one_file_run_in_one_process(project: GitProject) -> None:
     """A file of more tests than a batch is not divided, so the last test finds what the first one left."""
     begins = "import os, pytest\ndef test_begin(): os.environ['SWARM_TEST_MODE'] = 'ready'\n"
     many = "@pytest.mark.parametrize('x', range(80))\ndef test_many(x): pass\n"
     needs = "def test_needs(): assert os.environ['SWARM_TEST_MODE'] == 'ready'\n"
     project.commit("Tests", {"tests/test_a.py": begins + many + needs})
-    found, _ = await tried(project, baseline=1)
+    found, _ = await run(project, baseline=1)
     assert found.baselines["tests/test_a.py::test_needs"] is Baseline.GREEN

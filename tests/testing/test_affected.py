@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swarm_tui.model.used_code import UsedCode
-from swarm_tui.testing.affected import MODULE, ChangedSource, KnownUse, compare_sources, functions_at, reason_to_run
+from swarm_tui.testing.affected import MODULE, ChangedSource, compare_sources, functions_at, reason_to_run
 
 OLD = """import os
 
@@ -34,7 +34,7 @@ USED = UsedCode(
     loaded=frozenset({"shop.py", "tests/test_shop.py"}),
     opened=frozenset({"data/prices.json"}),
 )
-KNOWN = KnownUse(USED, {"shop.py": frozenset({"Cart.add", "Cart.total"})})
+FUNCTIONS = {"shop.py": frozenset({"Cart.add", "Cart.total"})}
 TEST = "tests/test_shop.py"
 
 
@@ -96,7 +96,7 @@ def changed(path: str, **more: object) -> ChangedSource:
     ],
 )
 def test_reason_to_run_names_change(change: ChangedSource, reason: str) -> None:
-    found = reason_to_run(TEST, KNOWN, [changed("docs/index.md"), change])
+    found = reason_to_run(TEST, USED, [changed("docs/index.md"), change], FUNCTIONS)
     assert reason in found
     assert bool(found) == bool(reason)
 
@@ -104,10 +104,10 @@ def test_reason_to_run_names_change(change: ChangedSource, reason: str) -> None:
 def test_reason_to_run_in_doubt() -> None:
     change = [changed("README.md")]
     assert reason_to_run(TEST, None, change) == "the code that it uses is unknown"
-    red = KnownUse(USED.model_copy(update={"outcome": "failed"}))
+    red = USED.model_copy(update={"outcome": "failed"})
     assert "did not pass" in reason_to_run(TEST, red, change)
-    blind = KnownUse(USED.model_copy(update={"has_programs": True}))
+    blind = USED.model_copy(update={"has_programs": True})
     assert "starts other programs" in reason_to_run(TEST, blind, change)
-    old = KnownUse(USED.model_copy(update={"is_whole": False}))
+    old = USED.model_copy(update={"is_whole": False})
     assert "is unknown whether" in reason_to_run(TEST, old, change)
-    assert all(reason_to_run(TEST, known, []) == "" for known in (None, red, blind, old))
+    assert all(reason_to_run(TEST, used, []) == "" for used in (None, red, blind, old))

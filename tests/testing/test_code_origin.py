@@ -1,4 +1,4 @@
-"""A copy tests the copy: where code comes from in a checkout, and what is refused because copies cannot have it."""
+"""Tests in a copy import the copy's own code, or the project is refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def venv(tmp_path: Path) -> Path:
 
 
 def install_by_hook(venv: Path, mapping: dict[str, str]) -> None:
-    """Install as setuptools does: a finder behind all others, which knows where each package and module lies."""
+    """Install as setuptools does for editable installs: a finder with the path of each package and module."""
     (packages_of(venv) / "__editable___finder.py").write_text(
         f"""import sys
 from importlib.util import spec_from_file_location
@@ -55,7 +55,7 @@ def install():
     (packages_of(venv) / "__editable__.pth").write_text("import __editable___finder; __editable___finder.install()\n")
 
 
-async def test_siblings_of_a_monorepo_are_the_copys_own_up_to_the_top(tmp_path: Path, venv: Path) -> None:
+async def test_packages_of_monorepo_are_imported_from_copy(tmp_path: Path, venv: Path) -> None:
     project = GitProject(tmp_path / "mono")
     project.commit(
         "Begin",
@@ -72,7 +72,7 @@ async def test_siblings_of_a_monorepo_are_the_copys_own_up_to_the_top(tmp_path: 
     assert "libs/core/src" in found.import_roots
 
 
-async def test_every_part_of_a_namespace_package_is_the_copys_own(tmp_path: Path, venv: Path) -> None:
+async def test_namespace_packages_are_imported_from_copy(tmp_path: Path, venv: Path) -> None:
     project = GitProject(tmp_path / "spaces")
     project.commit(
         "Begin",
@@ -87,7 +87,7 @@ async def test_every_part_of_a_namespace_package_is_the_copys_own(tmp_path: Path
     assert set((await find(project, python=str(venv / "bin/python"))).import_roots) == {"one", "two"}
 
 
-async def test_sources_that_are_installed_as_they_are_are_the_copys_own(tmp_path: Path, venv: Path) -> None:
+async def test_installed_packages_are_imported_from_copy(tmp_path: Path, venv: Path) -> None:
     project = GitProject(tmp_path / "installed")
     test = "import thing\ndef test_it(): pass\n"
     project.commit("Begin", {"src/thing/__init__.py": "", "tests/test_it.py": test, "pytest.ini": PYTEST_INI})
@@ -96,7 +96,7 @@ async def test_sources_that_are_installed_as_they_are_are_the_copys_own(tmp_path
     assert (await find(project, python=str(venv / "bin/python"))).import_roots == ("src",)
 
 
-async def test_package_that_renames_its_dependencies_is_not_compiled(tmp_path: Path, venv: Path) -> None:
+async def test_package_with_aliased_dependencies_is_not_compiled(tmp_path: Path, venv: Path) -> None:
     """requests puts the modules of its dependencies into sys.modules as requests.packages.*; one has C code."""
     project = GitProject(tmp_path / "aliases")
     compiled = next(Path(os.__file__).parent.glob("lib-dynload/_heapq.*.so"))
@@ -110,7 +110,7 @@ async def test_package_that_renames_its_dependencies_is_not_compiled(tmp_path: P
     assert (await find(project, python=str(venv / "bin/python"))).import_roots == ("src",)
 
 
-async def test_what_is_compiled_in_the_checkout_only_is_refused_with_the_reason(tmp_path: Path, venv: Path) -> None:
+async def test_modules_compiled_only_in_checkout_are_refused(tmp_path: Path, venv: Path) -> None:
     project = GitProject(tmp_path / "compiled")
     some_module = next(Path(os.__file__).parent.glob("lib-dynload/_heapq.*.so"))
     project.commit(
@@ -126,7 +126,7 @@ async def test_what_is_compiled_in_the_checkout_only_is_refused_with_the_reason(
     built.write_bytes(some_module.read_bytes())
     install_by_hook(venv, {"quick": str(project.root / "quick"), "quick._heapq": str(built)})
     python = str(venv / "bin/python")
-    with pytest.raises(UsageError, match=r"quick\._heapq: compiled into your checkout"):
+    with pytest.raises(UsageError, match=r"are missing in a fresh copy: quick\._heapq"):
         await find(project, python=python)
     assert (await find(project, python=python, setup="make")).import_roots == (".",)
     project.git("add", "--force", "quick")
@@ -134,7 +134,7 @@ async def test_what_is_compiled_in_the_checkout_only_is_refused_with_the_reason(
     assert (await find(project, python=python)).import_roots == (".",)
 
 
-async def test_a_python_of_the_copys_own_has_to_be_made_in_it(tmp_path: Path) -> None:
+async def test_python_in_copy_requires_setup(tmp_path: Path) -> None:
     project = GitProject(tmp_path / "own")
     project.commit("Begin", {"test_it.py": "def test_it(): pass\n", "pytest.ini": PYTEST_INI, ".gitignore": ".venv\n"})
     python = project.root / ".venv/bin/python"

@@ -1,4 +1,4 @@
-"""The Python of a project is found where its tool keeps it, and a relative one is the copy's own."""
+"""The project's Python is found, including those of management tools."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ async def first(top: Path, folder: Path | None = None) -> str:
 
 
 @pytest.mark.parametrize("name", [".venv", "venv", ".env", "env"])
-async def test_an_environment_in_the_project_is_its_own(top: Path, name: str) -> None:
+async def test_environment_in_project_is_used(top: Path, name: str) -> None:
     python = make_environment(top / name, has_pytest=False)
     assert [path async for path in find_pythons(top, top / "part")] == [python]
 
 
-async def test_the_nearest_environment_is_taken(top: Path) -> None:
+async def test_nearest_environment_is_used(top: Path) -> None:
     make_environment(top / ".venv")
     python = make_environment(top / "part" / ".venv")
     assert await first(top, top / "part") == python
 
 
-async def test_what_uv_or_pdm_or_a_shell_names_is_taken(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_environment_of_shell_pdm_or_uv_is_used(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     active = make_environment(top.parent / "active")
     monkeypatch.setenv("VIRTUAL_ENV", str(top.parent / "active"))
     assert await first(top) == active
@@ -69,9 +69,7 @@ async def test_what_uv_or_pdm_or_a_shell_names_is_taken(top: Path, monkeypatch: 
         ("pdm", "pdm.lock", "", True),
     ],
 )
-async def test_a_tool_is_asked_for_the_environment_that_it_keeps(
-    top: Path, tool: str, file: str, content: str, is_python: bool
-) -> None:
+async def test_environment_of_tool_is_used(top: Path, tool: str, file: str, content: str, is_python: bool) -> None:
     (top / file).write_text(content)
     python = make_environment(top.parent / "elsewhere")
     answer = python if is_python else top.parent / "elsewhere"
@@ -79,7 +77,7 @@ async def test_a_tool_is_asked_for_the_environment_that_it_keeps(
     assert await first(top) == python
 
 
-async def test_a_tool_that_fails_or_lies_is_passed_over(top: Path) -> None:
+async def test_invalid_answer_of_tool_is_ignored(top: Path) -> None:
     (top / "Pipfile").write_text("")
     (top / "poetry.lock").write_text("")
     make_program(top.parent / "tools" / "pipenv", "echo /nowhere/python")
@@ -88,18 +86,18 @@ async def test_a_tool_that_fails_or_lies_is_passed_over(top: Path) -> None:
     assert await first(top) == str(top.parent / "tools" / "python3")
 
 
-async def test_of_the_sessions_of_tox_the_newest_with_pytest_is_taken(top: Path) -> None:
+async def test_newest_tox_environment_with_pytest_is_used(top: Path) -> None:
     make_environment(top / ".tox" / "lint", has_pytest=False)
     python = make_environment(top / ".tox" / "py312")
     assert await first(top) == python
 
 
-def test_a_relative_python_is_the_copys_own_and_an_absolute_one_everybodys(top: Path) -> None:
+def test_relative_python_is_in_copy(top: Path) -> None:
     python = make_environment(top / ".venv")
     assert named_python(".venv/bin/python", top, top) == (python, ".venv/bin/python")
     assert named_python("../.venv/bin/python", top / "part", top) == (python, ".venv/bin/python")
     assert named_python(python, top, top) == (python, "")
     outside = make_environment(top.parent / "outside")
     assert named_python("../outside/bin/python", top, top) == (outside, "")
-    with pytest.raises(UsageError, match="which is no program"):
+    with pytest.raises(UsageError, match="is not a program"):
         named_python(".venv/bin/pypy", top, top)
