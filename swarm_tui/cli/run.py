@@ -85,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     print_progress(f"sweep {folder.name}: {count} on {spec.base_name or spec.base[:10]}, {spec.slots} slots")
     if more := idle_slots(spec.slots, len(tests)):
         print_progress(f"{spec.slots} slots for {more}")
-    kind = agent_type_of_sweep(spec)
-    permission = kind.permission(spec.permissions, spec.agent_arguments)
+    agent_type = agent_type_of_sweep(spec)
+    permission = agent_type.permission(spec.permissions, spec.agent_arguments)
     if permission.sentence:
         print_progress(f"the agents {permission.sentence}")
     if servers := ", ".join(plain(name, 40) for name in spec.unapproved_servers[:10]):
@@ -98,8 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     if spec.confinement is not None:
         exceptions = "by agents and on hosts" if spec.access or spec.provider != LOCAL_HOST else "by agents"
         print_progress(f"test runs, except {exceptions}, have {spec.confinement.words}; agents are not confined")
-    if kind.unknown_facts:
-        print_progress(f"unknown for {kind.agent_type} agents: {kind.unknown_facts}")
+    if agent_type.unknown_facts:
+        print_progress(f"unknown for {agent_type.name} agents: {agent_type.unknown_facts}")
     start_engine(folder, spec.engine_environment)
     return show_sweep(folder, arguments)
 

@@ -30,15 +30,15 @@ def say_cost(spec: SweepSpec, tests: Sequence[str], say: Callable[[str], None]) 
     from swarm_tui.agents.types import agent_type_of_sweep
     from swarm_tui.money.forecast import estimate_cost
 
-    kind = agent_type_of_sweep(spec)
-    if not kind.has_model:
+    agent_type = agent_type_of_sweep(spec)
+    if not agent_type.has_model:
         if spec.has_budget:
             say("the budget has no effect: these agents cost nothing")
         return spec
     past = islice(past_sweeps(spec), SWEEPS_READ)
     estimate = estimate_cost(tests, past, has_integrator=spec.integrator == "agent")
-    if spec.has_budget and not kind.says_cost:
-        say(f"{kind.title or spec.agent_type} may not report its cost; the budget is not enforced then")
+    if spec.has_budget and not agent_type.says_cost:
+        say(f"{agent_type.title or spec.agent_type} may not report its cost; the budget is not enforced then")
     if estimate is None:
         say("cost: unknown (no earlier sweep here reported it)")
         return spec

@@ -24,7 +24,7 @@ from swarm_tui.adapters.provision import NEEDED_PYTHON, PLUGIN_PACKAGES, FoundMn
 from swarm_tui.adapters.python_env import find_interpreter
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.login import check_home, check_login, check_program, version_advice
-from swarm_tui.agents.types import DEFAULT_AGENT_TYPE, AgentType, kind_of
+from swarm_tui.agents.types import DEFAULT_AGENT_TYPE, AgentType, agent_type_of
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.hosts.local import list_processes
 from swarm_tui.model.run_limits import Confinement
@@ -61,7 +61,7 @@ class Requirements:
 
     @property
     def kind(self) -> AgentType | None:
-        return kind_of(self.agent) if self.agent is not None else None
+        return agent_type_of(self.agent) if self.agent is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ async def check_mngr(requirements: Requirements, machine: Machine) -> list[Check
     is_modal_dirty = any(problem.provider_name == "modal" for problem in problems)
     return [
         check,
-        _plugin_check(kind_of(DEFAULT_AGENT_TYPE).plugin, requirements, plugins, found),
+        _plugin_check(agent_type_of(DEFAULT_AGENT_TYPE).plugin, requirements, plugins, found),
         _modal_check(requirements, plugins, found, is_dirty=is_modal_dirty),
         *_unusual_checks(requirements, plugins, found),
     ]
@@ -300,7 +300,7 @@ def _modal_check(requirements: Requirements, plugins: set[str], mngr: FoundMngr,
 def _unusual_checks(requirements: Requirements, plugins: set[str], mngr: FoundMngr) -> Iterator[Check]:
     """Yield the checks of an agent type or a provider without a specific check."""
     known = plugins | {plugin.replace("_", "-") for plugin in plugins}
-    if requirements.agent is not None and kind_of(requirements.agent).plugin not in ("", *PLUGIN_PACKAGES):
+    if requirements.agent is not None and agent_type_of(requirements.agent).plugin not in ("", *PLUGIN_PACKAGES):
         # The user's settings can define agent types, so a missing plugin is not an error.
         found = "installed" if requirements.agent in known else "not a plugin; possibly defined in the settings of mngr"
         yield Check(f"agent {plain(requirements.agent, 40)}", True, found, "the agent type to run")
@@ -343,7 +343,7 @@ async def run_checks(requirements: Requirements, machine: Machine) -> list[Check
 
 async def install_missing(requirements: Requirements, machine: Machine, progress: Callable[[str], None]) -> None:
     """Install mngr and the required plugins into the private environment if they are missing."""
-    plugin = kind_of(DEFAULT_AGENT_TYPE).plugin
+    plugin = agent_type_of(DEFAULT_AGENT_TYPE).plugin
     needed = (plugin, "modal") if requirements.provider == "modal" else (plugin,)
     try:
         found = await find_mngr(requirements.mngr, machine.environment)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.adapters.tmux import Pane
-from swarm_tui.agents.types import kind_of
+from swarm_tui.agents.types import agent_type_of
 from swarm_tui.hosts.protocol import AgentState
 
 PS_COMMAND: Final = ("ps", "-e", "-o", "pid=,ppid=,stat=,comm=")
@@ -56,7 +56,7 @@ def parse_processes(output: str) -> ProcessTable:
 
 def expected_process(agent_type: str, command: str, parent_types: Mapping[str, str]) -> str:
     """Return the name that the agent's process must have: its type's, or the command's first word."""
-    of_kind = kind_of(agent_type, parent_types.get(agent_type, "")).process
+    of_kind = agent_type_of(agent_type, parent_types.get(agent_type, "")).process
     if of_kind:
         return of_kind
     words = command.lstrip("( ").split()

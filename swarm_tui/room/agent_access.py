@@ -9,7 +9,7 @@ from typing import Final
 
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_settings import mngr_environment
-from swarm_tui.agents.types import AgentType, agent_type_of_sweep, kind_of
+from swarm_tui.agents.types import AgentType, agent_type_of, agent_type_of_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.files import read_regular
 from swarm_tui.hosts.attach import Attacher, SshAttacher
@@ -62,7 +62,7 @@ class AgentAccess:
     def kind_of(self, record: TestRecord) -> AgentType:
         """Return the type of an agent. Agents outside a sweep can have different types."""
         types = (trait.removeprefix("type ") for trait in record.traits if trait.startswith("type "))
-        return kind_of(next(types, "")) if self.spec.is_watch else self.kind
+        return agent_type_of(next(types, "")) if self.spec.is_watch else self.kind
 
     def is_far(self, record: TestRecord) -> bool:
         """Return whether only mngr can reach an agent: it runs on another machine, outside a sweep."""

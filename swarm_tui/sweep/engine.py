@@ -223,7 +223,7 @@ async def _resume_and_run(runner: SweepRunner, taken_up: RecoveredJournal, is_re
     if taken_up.is_resumed:
         await Resumer(runner.context, runner, is_relaunching).resume(taken_up.earlier)
     elif kind.unknown_facts:
-        runner.context.note(f"of {kind.agent_type} agents, {kind.unknown_facts} are not known")
+        runner.context.note(f"of {kind.name} agents, {kind.unknown_facts} are not known")
     if runner.new_hosts is not None:
         await runner.new_hosts.take_up()
     try:

@@ -18,7 +18,7 @@ from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.agents.packaged import INTEGRATOR_NAME, local_package_dir, write_integrator_program
 from swarm_tui.agents.prompting import render_integrator_prompt
-from swarm_tui.agents.types import AgentType, agent_type_of_sweep, kind_of
+from swarm_tui.agents.types import AgentType, agent_type_of, agent_type_of_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.files import read_regular
 from swarm_tui.hosts.preparation import AgentPaths
@@ -100,7 +100,7 @@ class IntegratorTask:
 
     @property
     def kind(self) -> AgentType:
-        return kind_of("command") if self.by == "builtin" else agent_type_of_sweep(self.spec)
+        return agent_type_of("command") if self.by == "builtin" else agent_type_of_sweep(self.spec)
 
     @property
     def timeout(self) -> float:

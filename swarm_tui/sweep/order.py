@@ -34,7 +34,7 @@ from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.login import check_home, check_login, check_program
 from swarm_tui.agents.packaged import local_package_dir
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
-from swarm_tui.agents.types import AgentType, Login, kind_of
+from swarm_tui.agents.types import AgentType, Login, agent_type_of
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
 from swarm_tui.hosts.creation import check_provider, check_provider_options
 from swarm_tui.hosts.preparation import AgentPaths
@@ -136,7 +136,7 @@ async def _check_mngr(order: Order, project: _Project) -> Preconditions:
     if order.provider != LOCAL_HOST:
         new_host_dir = await check_provider(mngr, order.provider, host_dir, repository.root)
     parents = AgentTypes(host_dir, repository.root).parents()
-    kind = kind_of(order.agent_type, parents.get(order.agent_type, ""))
+    kind = agent_type_of(order.agent_type, parents.get(order.agent_type, ""))
     needed = kind.needed_variables(os.environ)
     passed = passed_variables((*needed, *order.passed_environment))
     login = await _check_agent_type(order, kind, parents, settings, repository.root, passed)
@@ -369,7 +369,7 @@ def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> Sw
     options: dict[str, Any] = {option.name: getattr(order, option.name) for option in fields(RunOptions)}
     paths = {option.field for option in OPTIONS if option.flag.path is not None}
     options |= {name: str(Path(options[name]).absolute()) for name in paths if options[name] is not None}
-    kind = kind_of(order.agent_type, preconditions.parent_type)
+    kind = agent_type_of(order.agent_type, preconditions.parent_type)
     now = time.time()
     found_out = {
         "sweep": time_stamp(now),

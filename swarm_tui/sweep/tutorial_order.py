@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.agents.types import kind_of
+from swarm_tui.agents.types import agent_type_of
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.record import TestRecord
@@ -67,7 +67,7 @@ async def prepare_tutorial(
     loop = find_open_work(options.action, found)
     if not loop.items and not loop.removed:
         return None
-    if kind_of(order.agent_type).plays_records and order.records is None and loop.items:
+    if agent_type_of(order.agent_type).plays_records and order.records is None and loop.items:
         raise UsageError("the offline agent plays records, and none are given", "give a folder of them with --records")
     preconditions = await check_preconditions(order)
     how = await _how_to_test(repository, order, places, progress)

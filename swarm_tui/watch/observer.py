@@ -14,7 +14,7 @@ from typing import Final, Literal, Protocol
 from swarm_tui.adapters.file_notices import FileNotices
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_settings import AgentTypes, mngr_environment
-from swarm_tui.agents.types import AgentType, kind_of
+from swarm_tui.agents.types import AgentType, agent_type_of
 from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentStatuses, HostUnreachable
@@ -327,7 +327,7 @@ class Observer:
     def _begin_watch(self, agent: WatchedAgent) -> None:
         if not agent.address.state_dir or not agent.is_alive:
             return
-        kind = kind_of(agent.agent_type, self._types.parents().get(agent.agent_type, ""))
+        kind = agent_type_of(agent.agent_type, self._types.parents().get(agent.agent_type, ""))
         watch = AgentFollower(
             AgentToWatch(agent.key, kind), agent.address, -_FOREVER, _FOREVER, _FOREVER, is_foreign=True
         )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.agents.types import kind_of
+from swarm_tui.agents.types import agent_type_of
 from swarm_tui.agents.types.claude.session_log import ClaudeSummary, dollars_of, tokens_of
 from swarm_tui.money.events import ModelTokens
 from swarm_tui.transcripts.entries import Role, parse_record
@@ -155,7 +155,7 @@ def test_mngr_transcript_is_read() -> None:
     step = {"type": "step", "source": "agent", "message": "", "tool_calls": [asked], "metrics": {"prompt_tokens": 7}}
     read = summary(json.dumps(step).encode())
     assert (read.question, read.last_line, read.tokens, read.dollars) == ("Which?", "uses AskUserQuestion", 7, None)
-    assert isinstance(kind_of("claude").new_summary(), ClaudeSummary)
+    assert isinstance(agent_type_of("claude").new_summary(), ClaudeSummary)
 
 
 def test_log_is_shown_as_messages() -> None:

@@ -169,7 +169,7 @@ async def test_ids_that_change_between_runs_are_reported(project: GitProject) ->
     found, _ = await run(project)
     assert names(found) == ["test_good"]
     assert "pytest finds other parameters for them in a copy, such as tests/test_x.py::test_x[" in found.left_out[0]
-    assert "ids must not change from run to run" in found.left_out[0]
+    assert "keep ids the same in each run" in found.left_out[0]
 
 
 @pytest.mark.parametrize("settings", ["tests/pytest.ini", "tests/pyproject.toml", "tests/setup.py"])

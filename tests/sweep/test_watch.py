@@ -11,7 +11,7 @@ import pytest
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import AgentEnd
-from swarm_tui.agents.types import kind_of
+from swarm_tui.agents.types import agent_type_of
 from swarm_tui.agents.types.claude.observer import EVENTS, SESSION, ClaudeObserver
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState
@@ -118,7 +118,7 @@ def test_a_dialog_below_a_line_is_told_from_there_on() -> None:
           Enter to confirm · Esc to cancel
         """
     told = "Allow external CLAUDE.md file imports? · External imports: · /home/ann/rates.md · ❯ No, disable"
-    assert find_dialog(screen, kind_of("claude").dialog_signs).startswith(told)
+    assert find_dialog(screen, agent_type_of("claude").dialog_signs).startswith(told)
 
 
 def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(watch: AgentFollower) -> None:

@@ -1,7 +1,7 @@
 """Agent types: the differences between Claude, the offline agent and other types, in one module each.
 
-Each module of this package binds `KIND` to a subclass of `AgentType`, which lists the mngr types that it supports. To
-add an agent type, add a module.
+Each module of this package binds `AGENT_TYPE` to a subclass of `AgentType`, which lists the mngr types that it
+supports. To add an agent type, add a module.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class HomeLeftovers:
 class AgentType:
     """The properties of an agent type. Instances of this class itself are for unknown types."""
 
-    agent_type: str
+    name: str
 
     AGENT_TYPES: ClassVar[tuple[str, ...]] = ()
     """The mngr types that this class supports; empty for this class, which supports all others."""
@@ -161,17 +161,17 @@ class AgentType:
     @property
     def mngr_type(self) -> str:
         """The name of the type in mngr."""
-        return self.agent_type
+        return self.name
 
     @property
     def plugin(self) -> str:
         """The mngr plugin that provides the type; empty if mngr includes it."""
-        return self.agent_type
+        return self.name
 
     @property
     def transcript_sources(self) -> TranscriptSources:
         """Where the agent writes its transcript."""
-        return TranscriptSources((self.agent_type,))
+        return TranscriptSources((self.name,))
 
     def argument_problem(self, arguments: Sequence[str]) -> tuple[str, str]:
         """Return why agents cannot be launched with these arguments, and a hint; both are "" if they can."""
@@ -235,22 +235,22 @@ class AgentType:
         return TranscriptSummary()
 
 
-def kind_of(agent_type: str, parent_type: str = "") -> AgentType:
-    """Return the agent type by name; mngr's settings may derive it from `parent_type`."""
-    kind, parent = _kinds().get(agent_type), _kinds().get(parent_type)
-    if kind is None and parent is not None and parent.has_model:
-        return parent(agent_type)
+def agent_type_of(name: str, parent: str = "") -> AgentType:
+    """Return the agent type by name; mngr's settings may derive it from `parent`."""
+    known, parent_type = _agent_types().get(name), _agent_types().get(parent)
+    if known is None and parent_type is not None and parent_type.has_model:
+        return parent_type(name)
     # A type that is derived from a plain command may run anything.
-    return (kind or AgentType)(agent_type)
+    return (known or AgentType)(name)
 
 
 def agent_type_of_sweep(spec: SweepSpec) -> AgentType:
     """Return the agent type of a sweep."""
-    return kind_of(spec.agent_type, spec.parent_type)
+    return agent_type_of(spec.agent_type, spec.parent_type)
 
 
 @cache
-def _kinds() -> dict[str, type[AgentType]]:
+def _agent_types() -> dict[str, type[AgentType]]:
     modules = (importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
-    kinds: list[type[AgentType]] = [module.KIND for module in modules]
-    return {agent_type: kind for kind in kinds for agent_type in kind.AGENT_TYPES}
+    types: list[type[AgentType]] = [module.AGENT_TYPE for module in modules]
+    return {name: found for found in types for name in found.AGENT_TYPES}

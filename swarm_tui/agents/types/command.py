@@ -23,4 +23,4 @@ class CommandType(AgentType):
         return "--agent command requires a command", "give each of its arguments with --agent-argument"
 
 
-KIND = CommandType
+AGENT_TYPE = CommandType

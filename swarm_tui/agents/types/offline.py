@@ -41,4 +41,4 @@ class OfflineType(AgentType):
         return None
 
 
-KIND = OfflineType
+AGENT_TYPE = OfflineType

@@ -12,4 +12,4 @@ class SimulatedType(AgentType):
     is_simulated = True
 
 
-KIND = SimulatedType
+AGENT_TYPE = SimulatedType

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.agents.types import HomeLeftovers, kind_of
+from swarm_tui.agents.types import HomeLeftovers, agent_type_of
 from swarm_tui.agents.types.claude.home import _without
 
-CLAUDE: Final = kind_of("claude")
+CLAUDE: Final = agent_type_of("claude")
 COPIES: Final = ("/host/copies/swarm-s-add-1", "/host/copies/swarm-s-name-1")
 OTHERS: Final = ("/host/copies/swarm-s-add-10", "/home/ada/project", "/host/copies")
 
@@ -190,6 +190,6 @@ def test_preserved_transcripts_are_named(tmp_path: Path) -> None:
 def test_other_types_leave_home_alone(tmp_path: Path) -> None:
     config = write_config(tmp_path, *COPIES)
     for name in ("offline", "command", "codex"):
-        assert kind_of(name).home_leftovers(COPIES, environment(tmp_path)) == HomeLeftovers()
-        assert kind_of(name).clean_home(COPIES, environment(tmp_path)) == []
+        assert agent_type_of(name).home_leftovers(COPIES, environment(tmp_path)) == HomeLeftovers()
+        assert agent_type_of(name).clean_home(COPIES, environment(tmp_path)) == []
     assert projects_in(config) == list(COPIES)

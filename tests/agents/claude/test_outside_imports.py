@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.packaged import local_package_dir
-from swarm_tui.agents.types import AgentStart, kind_of
+from swarm_tui.agents.types import AgentStart, agent_type_of
 from swarm_tui.agents.types.claude import FILES_LIMIT, exclusion_patterns, outside_imports
 
 
@@ -50,7 +50,7 @@ def test_depth_of_imports_is_limited() -> None:
 
 def test_outside_imports_are_excluded_in_settings(tmp_path: Path) -> None:
     start = AgentStart((), local_package_dir(tmp_path), "/state", outside_imports=("/etc/a.md", "~/b.md"))
-    words = kind_of("claude").prepare_command(start)
+    words = agent_type_of("claude").prepare_command(start)
     settings = json.loads(Path(words[words.index("--settings") + 1]).read_text())
     assert settings["claudeMdExcludes"] == ["/etc/a.md", str(Path.home() / "b.md"), "/{root,home/*,Users/*}/b.md"]
     assert exclusion_patterns(()) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm_tui.agents.types import kind_of
+from swarm_tui.agents.types import agent_type_of
 from swarm_tui.agents.types.claude import settings_problem
 
 
@@ -29,5 +29,5 @@ def test_invalid_settings_have_a_problem(content: bytes, problem: str) -> None:
 
 
 def test_problem_names_the_file() -> None:
-    problem = kind_of("claude").project_problem(lambda path: b"{" if path.endswith("settings.json") else b"")
+    problem = agent_type_of("claude").project_problem(lambda path: b"{" if path.endswith("settings.json") else b"")
     assert problem.startswith(".claude/settings.json: invalid JSON in line 1")

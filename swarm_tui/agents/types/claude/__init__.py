@@ -250,4 +250,4 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-KIND = ClaudeType
+AGENT_TYPE = ClaudeType
