@@ -1,1 +1,1 @@
-"""Tests of the whole program as people use it; each cites its block of tutorial/tutorial.sh."""
+"""Tests of the whole program; each cites a block of tutorial/tutorial.sh."""

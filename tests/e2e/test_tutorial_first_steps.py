@@ -29,7 +29,7 @@ def test_version_is_one_line(e2e: E2eSession) -> None:
     expect(result.stdout).to_equal(f"swarm-tui {__version__}\n")
 
 
-def test_a_command_explains_itself_with_examples(e2e: E2eSession) -> None:
+def test_command_help_has_examples(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # every command explains itself, with examples
         swarm-tui tutorial --help
@@ -40,7 +40,7 @@ def test_a_command_explains_itself_with_examples(e2e: E2eSession) -> None:
     expect(result.stdout).to_contain("swarm-tui tutorial check tutorial.sh tests/e2e")
 
 
-def test_a_mistyped_command_is_told_what_was_meant(e2e: E2eSession) -> None:
+def test_mistyped_command_gets_suggestion(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # a command that is mistyped is told what was probably meant, and nothing is done
         swarm-tui tutorail
@@ -51,7 +51,7 @@ def test_a_mistyped_command_is_told_what_was_meant(e2e: E2eSession) -> None:
     expect(result.stderr).to_contain("did you mean `swarm-tui tutorial`?")
 
 
-def test_without_other_machines_it_is_told_how_to_add_one(e2e: E2eSession) -> None:
+def test_no_hosts_explains_how_to_add_one(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # the other machines that agents can run on; `swarm-tui hosts add user@machine` adds one
         swarm-tui hosts list

@@ -1,4 +1,4 @@
-"""The part of the tutorial on sweeps: watching one, and one from its start to its end with the real mngr."""
+"""The part of the tutorial on sweeps, with the real mngr."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SIMULATED = "swarm-tui simulate --headless --tests 60 --ahead 0.6 --seconds 0 si
 
 
 def run_block(e2e: E2eSession, timeout: float = PATIENCE) -> CommandResult:
-    """Run the block that the test has cited last, as it stands."""
+    """Run the last cited block."""
     return e2e.run(e2e.tutorial_blocks[-1], timeout=timeout)
 
 
-def test_completion_is_a_script_of_the_shell(e2e: E2eSession) -> None:
+def test_completion_is_a_shell_script(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # pressing tab completes commands, options and sweeps, once this is in ~/.bashrc
         eval "$(swarm-tui completion bash)"
@@ -33,7 +33,7 @@ def test_completion_is_a_script_of_the_shell(e2e: E2eSession) -> None:
     expect(result.stdout).to_contain("swarm-tui")
 
 
-def test_the_doctor_says_what_is_here_and_what_is_not(e2e: E2eSession) -> None:
+def test_doctor_lists_found_and_missing_programs(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # see what is missing on this machine, and how to get it
         swarm-tui doctor
@@ -56,7 +56,7 @@ def test_a_simulated_sweep_is_written(e2e: E2eSession) -> None:
     assert sum(test["result"] is not None for test in status["tests"]) > 30
 
 
-def test_the_room_opens_and_leaves(e2e: E2eSession) -> None:
+def test_room_opens_and_quits(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # open the room on it; `?` shows the keys, q leaves
         swarm-tui open ./simulated
@@ -72,7 +72,7 @@ def test_the_room_opens_and_leaves(e2e: E2eSession) -> None:
         assert terminal.wait_for_exit() == 0
 
 
-def test_status_tells_what_needs_a_look(e2e: E2eSession) -> None:
+def test_status_lists_tests_that_need_attention(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # the same in words, only what needs a look
         swarm-tui status ./simulated --only blocked,failed
@@ -85,7 +85,7 @@ def test_status_tells_what_needs_a_look(e2e: E2eSession) -> None:
     assert all(line.split()[0] in ("blocked", "failed", "no") for line in told if line.startswith("  "))
 
 
-def test_a_sweep_is_shown_as_it_was(e2e: E2eSession) -> None:
+def test_sweep_is_shown_at_earlier_time(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # the same sweep a minute before its end; `open --at` shows that in the room, where [ and ] go on from there
         swarm-tui status ./simulated --at -1m
@@ -133,7 +133,7 @@ def test_two_sweeps_are_compared(e2e: E2eSession) -> None:
     expect(alone.stderr).to_contain("no sweeps in this repository")
 
 
-def test_a_script_waits_and_reads_what_happens(e2e: E2eSession) -> None:
+def test_script_waits_and_reads_events(e2e: E2eSession) -> None:
     expect(e2e.run(SIMULATED)).to_succeed()
     e2e.write_tutorial_block("""
         # wait until something is so, as scripts do; here it is so already
@@ -152,7 +152,7 @@ def test_a_script_waits_and_reads_what_happens(e2e: E2eSession) -> None:
     ("name", "words"),
     [("demo", "--headless"), ("attach", "--start"), ("record-connect", "--connect-command"), ("answer", "--group")],
 )
-def test_what_is_not_tried_here_explains_itself(e2e: E2eSession, name: str, words: str) -> None:
+def test_remaining_commands_have_help(e2e: E2eSession, name: str, words: str) -> None:
     e2e.write_tutorial_block("""
         # a whole sweep on a sample project, in two minutes and without a model; what it offers:
         swarm-tui demo --help
@@ -177,7 +177,7 @@ def test_what_is_not_tried_here_explains_itself(e2e: E2eSession, name: str, word
 
 @pytest.fixture
 def project(e2e: E2eSession, mngr_path: str) -> E2eSession:
-    """Return a session in which the tutorial has made its small project."""
+    """Return a session with the tutorial's small project."""
     e2e.environment["SWARM_MNGR"] = mngr_path
     for beginning in ("git init --quiet", "mkdir -p records"):
         (block,) = (block for block in read_blocks(TUTORIAL) if block.commands[0].startswith(beginning))
@@ -185,7 +185,7 @@ def project(e2e: E2eSession, mngr_path: str) -> E2eSession:
     return e2e
 
 
-def test_agents_of_no_sweep_are_watched_too(project: E2eSession) -> None:
+def test_agents_outside_of_sweeps_are_watched(project: E2eSession) -> None:
     project.write_tutorial_block("""
         # all agents of mngr in one grid, also those that you made yourself; without --plain it is a room
         swarm-tui watch --plain
@@ -195,7 +195,7 @@ def test_agents_of_no_sweep_are_watched_too(project: E2eSession) -> None:
     expect(nobody.stdout).to_contain("mngr has no agent to show")
 
 
-def test_a_small_project_to_try_it_on(e2e: E2eSession) -> None:
+def test_small_project_is_created(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # a small project to try it on: a function that is wrong, and its test
         git init --quiet --initial-branch=main
@@ -221,7 +221,7 @@ def test_a_small_project_to_try_it_on(e2e: E2eSession) -> None:
     expect(e2e.run("python -m pytest -q -p no:cacheprovider")).to_exit_with(1)
 
 
-def test_work_is_recorded_in_a_readable_file(e2e: E2eSession) -> None:
+def test_record_is_a_readable_file(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # the offline agent plays recorded work, so that all of this can be tried without a model; this one asks first
         mkdir -p records
@@ -267,7 +267,7 @@ def test_work_is_recorded_in_a_readable_file(e2e: E2eSession) -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> None:
+def test_sweep_is_questioned_stopped_resumed_and_answered(project: E2eSession) -> None:
     e2e = project
     e2e.write_tutorial_block("""
         # start a sweep; on a terminal the room opens, here it runs in the background
@@ -321,7 +321,7 @@ def test_a_sweep_is_asked_stopped_resumed_and_answered(project: E2eSession) -> N
 
 @pytest.fixture
 def swept(project: E2eSession) -> E2eSession:
-    """Return a session in which a sweep has gone over the project; the agent did not ask."""
+    """Return a session with a finished sweep of the project, without questions."""
     expect(project.run("sed -i '/^ask = /s/.*/say = \"I go on.\"/' records/double.toml")).to_succeed()
     run = "swarm-tui run --agent offline --records records --speed 10 --headless"
     expect(project.run(run, timeout=PATIENCE)).to_succeed()
@@ -329,7 +329,7 @@ def swept(project: E2eSession) -> E2eSession:
 
 
 @pytest.mark.slow
-def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> None:
+def test_finished_sweep_is_reviewed_reported_and_cleaned(swept: E2eSession) -> None:
     e2e = swept
     e2e.write_tutorial_block("""
         # the sweeps of this repository
@@ -395,6 +395,6 @@ def test_a_finished_sweep_is_judged_told_and_cleaned_away(swept: E2eSession) -> 
 
 
 def states(e2e: E2eSession) -> list[str]:
-    """Return the states of the tests of the newest sweep; none when there is no sweep yet."""
+    """Return the states of the newest sweep's tests; empty if there is no sweep."""
     asked = e2e.run("swarm-tui status --json")
     return [each["state"] for each in json.loads(asked.stdout)["tests"]] if asked.exit_code == 0 else []

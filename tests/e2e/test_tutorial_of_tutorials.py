@@ -1,4 +1,4 @@
-"""The part of the tutorial on tutorials and their tests: each test runs the block that it cites."""
+"""The part of the tutorial on tutorials and their tests."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_block(e2e: E2eSession) -> CommandResult:
-    """Run the block that the test has cited last, as it stands."""
+    """Run the last cited block."""
     return e2e.run(e2e.tutorial_blocks[-1])
 
 
 @pytest.fixture
 def with_tutorial(e2e: E2eSession) -> None:
-    """Begin where the tutorial has written its example of a tutorial."""
+    """Return a session with the example tutorial."""
     _run_example(e2e, "cat > tutorial.sh")
 
 
 @pytest.fixture
 def with_tests(e2e: E2eSession, with_tutorial: None) -> None:
-    """Begin where the tutorial has written its example of tests."""
+    """Return a session with the example tutorial and its tests."""
     (e2e.folder / "pytest.ini").write_text(PYTEST_INI)
     _run_example(e2e, "cat > tests/test_greetings.py")
 
 
 @pytest.fixture
 def committed(e2e: E2eSession, with_tests: None) -> None:
-    """Begin where the example is a repository with everything committed."""
+    """Return a session with the example committed to a repository."""
     git = "git -c user.name=Ada -c user.email=ada@example.org"
     expect(e2e.run(f"git init --quiet && git add . && {git} commit --quiet --message Begin")).to_succeed()
 
@@ -122,7 +122,7 @@ def test_tests_cite_blocks(e2e: E2eSession) -> None:
 
 
 @pytest.mark.usefixtures("with_tests")
-def test_the_tests_run_under_pytest(e2e: E2eSession) -> None:
+def test_tutorial_tests_run_under_pytest(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # they are plain pytest tests
         python -m pytest -q tests
@@ -144,7 +144,7 @@ def test_each_test_leaves_a_transcript(e2e: E2eSession) -> None:
 
 
 @pytest.mark.usefixtures("with_tests")
-def test_a_run_has_a_name_and_keeps_what_is_wanted(e2e: E2eSession) -> None:
+def test_run_has_a_name_and_keeps_artifacts(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # give a run a name, and keep transcripts of failing tests only
         python -m pytest -q tests --swarm-e2e-run-name before-lunch --swarm-e2e-artifacts on-failure
@@ -159,7 +159,7 @@ def test_a_run_has_a_name_and_keeps_what_is_wanted(e2e: E2eSession) -> None:
     assert "tests.test_greetings.test_greet_whoever_is_here" in kept
 
 
-def test_a_test_sits_in_front_of_a_terminal(e2e: E2eSession) -> None:
+def test_test_controls_a_terminal(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
         # a test can also sit in front of a terminal: press keys, wait for what must appear;
         # what was shown is recorded beside the transcript, as an asciicast
@@ -188,7 +188,7 @@ def test_a_test_sits_in_front_of_a_terminal(e2e: E2eSession) -> None:
 
 
 @pytest.mark.usefixtures("with_tests")
-def test_a_tutorial_and_its_tests_fit(e2e: E2eSession) -> None:
+def test_tutorial_and_tests_match(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # blocks without a test, tests without a block: exit code 1 if there are any
         swarm-tui tutorial check tutorial.sh tests
@@ -216,7 +216,7 @@ def test_an_edited_block_is_shown_with_the_difference(e2e: E2eSession) -> None:
 
 
 @pytest.mark.usefixtures("with_tests")
-def test_the_findings_for_scripts(e2e: E2eSession) -> None:
+def test_findings_are_printed_as_json(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # the same for a script of yours
         swarm-tui tutorial check tutorial.sh tests --json
@@ -229,7 +229,7 @@ def test_the_findings_for_scripts(e2e: E2eSession) -> None:
 
 
 @pytest.mark.usefixtures("with_tutorial")
-def test_a_block_may_stand_in_the_source(e2e: E2eSession) -> None:
+def test_block_may_be_cited_in_source(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # tests without citations fit too, if the lines of the block stand somewhere in their source
         swarm-tui tutorial check tutorial.sh tests --lenient
@@ -287,7 +287,7 @@ def test_agents_have_nothing_to_test(e2e: E2eSession) -> None:
     expect(result.stderr).to_contain("each block has a test, and each test a block; nothing to do")
 
 
-def test_a_slash_command_is_installed_and_nothing_of_yours_overwritten(e2e: E2eSession) -> None:
+def test_slash_command_is_installed_without_overwriting(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # the same as a slash command for Claude Code: `/swarm-tutorial sync tutorial.sh tests`
         swarm-tui tutorial install-command
@@ -302,7 +302,7 @@ def test_a_slash_command_is_installed_and_nothing_of_yours_overwritten(e2e: E2eS
     assert place.read_text() == "mine\n"
 
 
-def test_our_own_tutorial_and_its_tests_fit(e2e: E2eSession) -> None:
+def test_our_own_tutorial_and_tests_match(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # this tutorial is checked in the same way, in the repository of swarm-tui
         swarm-tui tutorial check tutorial/tutorial.sh tests/e2e

@@ -1,4 +1,4 @@
-"""Records and files of transcripts that tests are made of."""
+"""Transcript records and files for tests."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def line(record: dict[str, Any]) -> bytes:
 
 
 def opened(path: Path, width: int = 80, height: int = 10) -> Pager:
-    """Return a pager that stands at the end of the file."""
+    """Return a pager at the end of the file."""
     pager = Pager(Window(FileSource(path)), width, height)
     pager.poll(0.0)
     return pager
 
 
 def page_text(pager: Pager) -> list[str]:
-    """Return the page as a person reads it."""
+    """Return the text of the page."""
     return [(shown.line.prefix + shown.line.text).rstrip() for shown in pager.visible_lines()]

@@ -1,4 +1,4 @@
-"""Edits in transcripts are small diffs, from whatever program they come."""
+"""Edits in transcripts of any agent are shown as small diffs."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from swarm_tui.transcripts.layout import Density, TextStyle, lay_out
         ({"file_path": 3, "content": "x"}, None),
     ],
 )
-def test_the_arguments_of_an_edit_are_a_file_and_its_changed_lines(given: dict[str, Any], lines: str | None) -> None:
+def test_edit_arguments_become_file_and_changed_lines(given: dict[str, Any], lines: str | None) -> None:
     expected = None if lines is None else "\n".join(["a.py", *lines.split("|")])
     assert edit_text(given) == expected
 
 
 @given(st.dictionaries(st.sampled_from(["file_path", "old_string", "new_string", "edits", "content"]), st.text()))
-def test_whatever_stands_there_is_borne(given: dict[str, str]) -> None:
+def test_any_edit_arguments_are_accepted(given: dict[str, str]) -> None:
     found = edit_text(given)
     assert found is None or all(line[:1] in "+- " for line in found.split("\n")[1:])
 
 
-def test_an_edit_is_shown_with_signs_and_colours() -> None:
+def test_edit_is_shown_as_coloured_diff() -> None:
     content = [{"type": "tool_use", "id": "1", "name": "Edit", "input": EDIT}]
     record = {"type": "assistant", "sessionId": "s", "message": {"role": "assistant", "content": content}}
     (entry,) = parse_record(json.dumps(record).encode())

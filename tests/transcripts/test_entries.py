@@ -1,4 +1,4 @@
-"""Records of all kinds become entries; hostile and broken ones too."""
+"""Records of all formats become entries, including invalid and hostile records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ json_values = st.recursive(
 )
 
 
-def test_a_step_of_an_agent_gives_its_thoughts_words_and_calls() -> None:
+def test_agent_step_becomes_thoughts_message_and_calls() -> None:
     raw = step(
         "I will run it.",
         reasoning_content="hmm",
@@ -39,14 +39,14 @@ def test_a_step_of_an_agent_gives_its_thoughts_words_and_calls() -> None:
     assert (calls.role, calls.tool, calls.text, calls.call) == (Role.CALL, "Bash", 'pytest -q  {"n": 3}', "t1")
 
 
-def test_users_systems_and_headers() -> None:
+def test_user_system_and_header_records() -> None:
     assert parse_record(step("Run it", "user"))[0].role is Role.USER
     assert parse_record(step("compacted", "system"))[0].role is Role.SYSTEM
     header = parse_record(line({"type": "header", "schema_version": "ATIF-v1.7"}))
     assert header[0].text == "transcript begins (ATIF-v1.7)"
 
 
-def test_a_result_is_an_error_when_its_record_says_so() -> None:
+def test_result_with_error_flag_is_an_error() -> None:
     assert parse_record(result("fine", is_error=True))[0].is_error
     assert not parse_record(result("E   AssertionError: FAILED", is_error=False))[0].is_error
     for is_error in (True, False):
@@ -56,14 +56,14 @@ def test_a_result_is_an_error_when_its_record_says_so() -> None:
         assert parse_record(line({"type": "user", "message": {"content": [block]}}))[0].is_error is is_error
 
 
-def test_a_result_whose_record_says_nothing_is_an_error_when_it_reads_like_one() -> None:
+def test_result_without_flag_is_an_error_by_text() -> None:
     assert parse_record(result("E   AssertionError: assert 1 == 2"))[0].is_error
     assert parse_record(result("E   AssertionError: assert 1 == 2", tool_name="Bash"))[0].is_error
     assert parse_record(line({"type": "tool_result", "tool_name": "Bash", "output": "1 failed"}))[0].is_error
     assert not parse_record(result("1 passed in 0.01s"))[0].is_error
 
 
-def test_the_older_records_are_read_too() -> None:
+def test_older_records_are_read() -> None:
     user = parse_record(line({"type": "user_message", "timestamp": "2026-01-01T00:00:00Z", "content": "Go"}))
     assert (user[0].role, user[0].text) == (Role.USER, "Go")
     words, made = parse_record(
@@ -82,7 +82,7 @@ def test_the_older_records_are_read_too() -> None:
     assert parse_record(line({"type": "tool_result", "tool_name": "meta", "output": "hook"}))[0].role is Role.SYSTEM
 
 
-def test_an_agents_own_log_is_read_too() -> None:
+def test_session_log_of_agent_is_read() -> None:
     content = [
         {"type": "text", "text": "hi"},
         {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}},
@@ -98,7 +98,7 @@ def test_an_agents_own_log_is_read_too() -> None:
     assert (unmarked.role, unmarked.is_error) == (Role.RESULT, False)
 
 
-def test_plain_text_keeps_its_words_and_its_time() -> None:
+def test_plain_text_keeps_text_and_time() -> None:
     entry = parse_record(b"2026-11-18T06:09:42.500Z ERROR agent-007 lost its host")[0]
     assert (entry.role, entry.text, entry.at, entry.is_error) == (
         Role.TEXT,
@@ -109,16 +109,16 @@ def test_plain_text_keeps_its_words_and_its_time() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b'{"type": "step"', b"[1]", b'"x"', b"\xff\xfe\x00", b"{}", b"null", b"{]"])
-def test_what_is_no_record_is_shown_as_what_it_is(raw: bytes) -> None:
+def test_other_lines_are_shown_unchanged(raw: bytes) -> None:
     assert len(parse_record(raw)) == 1
 
 
-def test_a_broken_record_says_so_and_shows_its_text() -> None:
+def test_invalid_record_is_marked_and_shown() -> None:
     entry = parse_record(b'{"type": "step", "message": "half')[0]
     assert (entry.note, entry.text) == ("a broken record", '{"type": "step", "message": "half')
 
 
-def test_escape_sequences_and_markup_become_plain_words() -> None:
+def test_escape_sequences_and_markup_become_plain_text() -> None:
     entry = parse_record(step("\x1b]52;c;aGk=\x07[red]look[/red]\x1b[2J\u202e"))[0]
     assert "\x1b" not in entry.text
     assert "[red]look[/red]" in entry.text
@@ -126,7 +126,7 @@ def test_escape_sequences_and_markup_become_plain_words() -> None:
     assert parse_record(call("ls", name="Ba\x1b[31msh"))[0].tool == "Bash"
 
 
-def test_a_huge_record_still_says_what_it_is() -> None:
+def test_huge_record_keeps_its_role() -> None:
     raw = result("line\n" * 4_000_000)
     entry = parse_record(raw[:65536], len(raw))[0]
     assert entry.role is Role.RESULT
@@ -136,18 +136,18 @@ def test_a_huge_record_still_says_what_it_is() -> None:
 
 
 @given(json_values)
-def test_any_json_gives_entries_whose_text_is_inert(value: Any) -> None:
+def test_any_json_becomes_harmless_text(value: Any) -> None:
     for entry in parse_record(json.dumps({"type": "step", "message": value, "tool_calls": value, "x": value}).encode()):
         assert all(c == "\n" or ord(c) >= 32 for c in entry.text + entry.tool)
 
 
 @pytest.mark.parametrize("digits", [30, 400, 5_000])
-def test_a_time_beyond_all_numbers_is_no_time(digits: int) -> None:
+def test_infinite_time_is_ignored(digits: int) -> None:
     (entry,) = parse_record(b'{"type":"user_message","content":"x","timestamp":' + b"9" * digits + b"}")
     assert entry.at is None
 
 
-def test_json_as_deep_as_can_be_read_is_shown() -> None:
+def test_deeply_nested_json_is_shown() -> None:
     for depth in range(800, 1_000):
         given = b'{"a":' + b"[" * depth + b"]" * depth + b"}"
         raw = b'{"type":"step","source":"agent","tool_calls":[{"name":"x","arguments":' + given + b"}]}"
@@ -155,7 +155,7 @@ def test_json_as_deep_as_can_be_read_is_shown() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_at_all_raise(raw: bytes) -> None:
+def test_any_bytes_are_accepted(raw: bytes) -> None:
     assert parse_record(raw)
     assert parse_record(raw, len(raw) + 1)
 
@@ -164,9 +164,7 @@ json_words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, m
 
 
 @given(json_words, json_words, st.booleans(), st.data())
-def test_every_beginning_of_a_record_shows_what_of_its_words_is_there(
-    words: str, query: str, is_ascii: bool, data: st.DataObject
-) -> None:
+def test_truncated_record_shows_available_text(words: str, query: str, is_ascii: bool, data: st.DataObject) -> None:
     made = {"tool_call_id": "t", "function_name": "Bash", "arguments": {"command": query}}
     record = {"type": "step", "source": "agent", "message": words, "tool_calls": [made]}
     raw = json.dumps(record, ensure_ascii=is_ascii).encode()
@@ -190,7 +188,7 @@ def test_every_beginning_of_a_record_shows_what_of_its_words_is_there(
         (b"", "(empty)"),
     ],
 )
-def test_a_record_that_is_cut_within_its_words_shows_them(cut: bytes, words: str) -> None:
+def test_record_cut_within_text_shows_it(cut: bytes, words: str) -> None:
     raw = b'{"type": "step", "source": "agent", "message": ' + cut
     assert parse_record(raw, len(raw) + 9)[0].text == words
 
@@ -205,20 +203,20 @@ def test_a_record_that_is_cut_within_its_words_shows_them(cut: bytes, words: str
         "fatal: not a git",
     ],
 )
-def test_errors_are_recognised(text: str) -> None:
+def test_error_texts_are_recognized(text: str) -> None:
     assert looks_like_error(f"before\n{text}\nafter")
     assert may_hold_error(result(text))
 
 
 @pytest.mark.parametrize("text", ["0 failed, 3 passed", "no errors", "errors.py", "raise_error()", "Everything fine"])
-def test_what_only_speaks_of_errors_is_none(text: str) -> None:
+def test_texts_about_errors_are_not_errors(text: str) -> None:
     assert not looks_like_error(text)
 
 
 @given(
     st.sampled_from([step("x"), step("x", "user"), call("ls"), result("Error: x"), step("x", reasoning_content="y")])
 )
-def test_the_cheap_check_for_roles_never_misses_one(raw: bytes) -> None:
+def test_quick_role_check_misses_no_role(raw: bytes) -> None:
     for entry in parse_record(raw):
         assert may_hold_role(raw, frozenset({entry.role}))
 

@@ -41,20 +41,20 @@ def test_wrapping_loses_only_spaces(text: str, room: int) -> None:
     assert all(cell_len(text[start:stop]) <= room for start, stop in pieces)
 
 
-def test_one_line_an_event() -> None:
+def test_compact_view_has_one_line_per_event() -> None:
     raw = step("# Plan\n\nmany\nwords", tool_calls=[{"tool_call_id": "1", "function_name": "Bash", "arguments": {}}])
     lines = lay_out(parse_record(raw), 80, Density.LINES)
     assert len(lines) == 2
     assert lines[0].text == "Plan … (+3 lines)"
 
 
-def test_a_long_result_is_folded_and_says_how_much_is_hidden() -> None:
+def test_folded_result_counts_hidden_lines() -> None:
     lines = lay_out(parse_record(result("\n".join(f"line {n}" for n in range(212)))), 80, Density.READABLE)
     assert [line.text for line in lines] == ["line 0", "line 1", "line 2 … (+209 lines)"]
     assert len(lay_out(parse_record(result("x\n" * 212)), 80, Density.WHOLE)) == 212
 
 
-def test_a_folded_error_shows_the_error_and_not_what_came_before() -> None:
+def test_folded_error_starts_at_the_error() -> None:
     text = "\n".join(["collected 1 item"] * 30 + ["E   AssertionError: assert 3 == 4", "test_a.py:3: AssertionError"])
     lines = lay_out(parse_record(result(text)), 80, Density.READABLE)
     assert lines[0].text == "E   AssertionError: assert 3 == 4"
@@ -62,24 +62,24 @@ def test_a_folded_error_shows_the_error_and_not_what_came_before() -> None:
     assert all(line.is_error for line in lines)
 
 
-def test_messages_are_whole_and_results_are_not() -> None:
+def test_messages_are_not_folded() -> None:
     words = "\n".join(f"sentence {n}" for n in range(20))
     assert len(lay_out(parse_record(step(words)), 80, Density.READABLE)) == 20
 
 
-def test_time_role_and_tool_come_first() -> None:
+def test_line_starts_with_time_role_and_tool() -> None:
     line = lay_out(parse_record(call("pytest -q")), 80, Density.LINES)[0]
     assert line.prefix[8:] == "   call     "
     assert line.text == "Bash  pytest -q"
     assert lay_out(parse_record(result("Error: x")), 80, Density.LINES)[0].prefix[9] == "!"
 
 
-def test_in_a_narrow_view_only_time_and_mark_come_first() -> None:
+def test_narrow_line_starts_with_time_and_mark() -> None:
     line = lay_out(parse_record(call("pytest -q")), 40, Density.LINES)[0]
     assert len(line.prefix) == prefix_width(40) == 11
 
 
-def test_markdown_is_made_readable_and_keeps_its_words() -> None:
+def test_markdown_is_rendered_without_losing_text() -> None:
     lines = read_markdown("## Why\nI **must** see `a.py`\n```py\nx = [1]\n```\n- one\n> quoted\n[link](http://x)")
     assert ["".join(run.text for run in runs) for runs in lines] == [
         "Why",
@@ -93,12 +93,12 @@ def test_markdown_is_made_readable_and_keeps_its_words() -> None:
     assert [run.style for run in lines[1]] == [TextStyle.PLAIN, TextStyle.BOLD, TextStyle.PLAIN, TextStyle.CODE]
 
 
-def test_names_with_underscores_and_stars_are_left_alone() -> None:
+def test_underscores_and_stars_in_names_stay() -> None:
     for text in ("a*b*c", "__init__.py", "2 * 3 * 4", "**", "`", "[x]"):
         assert "".join(run.text for run in read_markdown(text)[0]) == text
 
 
-def test_a_plain_file_has_the_whole_width_and_still_marks_errors() -> None:
+def test_plain_file_uses_full_width_and_marks_errors() -> None:
     entries = parse_record(b"x" * 100) + parse_record(b"KeyError: 'x'")
     lines = lay_out(entries, 50, Density.WHOLE, is_file=True)
     assert [len(line.prefix + line.text) for line in lines] == [50, 50, 6, 15]
@@ -109,7 +109,7 @@ def lines_of(entry: Entry, width: int = 80, density: Density = Density.READABLE)
     return [line.text for line in lay_out([entry], width, density)]
 
 
-def test_a_note_and_the_tool_stand_before_the_text_in_a_style_of_their_own() -> None:
+def test_note_and_tool_precede_text_with_separate_style() -> None:
     (line,) = lay_out([Entry(Role.RESULT, "done", tool="Bash", note="cut")], 80, Density.READABLE)
     assert line.runs == (
         StyledText("(cut) ", TextStyle.NOTE),
@@ -124,7 +124,7 @@ def test_a_note_and_the_tool_stand_before_the_text_in_a_style_of_their_own() -> 
     assert lines_of(Entry(Role.USER, "")) == [""]
 
 
-def test_each_role_is_folded_after_so_many_lines() -> None:
+def test_fold_limit_depends_on_role() -> None:
     text = "\n".join(f"line {n}" for n in range(100))
     shown = {role: len(lines_of(Entry(role, text))) for role in Role}
     assert shown == {
@@ -140,7 +140,7 @@ def test_each_role_is_folded_after_so_many_lines() -> None:
     assert lines_of(Entry(Role.RESULT, "1\n2\n3")) == ["1", "2", "3"]
 
 
-def test_a_line_that_is_too_long_for_what_is_shown_ends_in_dots() -> None:
+def test_too_long_line_ends_in_dots() -> None:
     words = "word " * 60
     assert lines_of(Entry(Role.RESULT, words), 50, Density.LINES) == ["word word word word word word word wo…"]
     whole = lines_of(Entry(Role.RESULT, words), 50, Density.WHOLE)
@@ -148,14 +148,14 @@ def test_a_line_that_is_too_long_for_what_is_shown_ends_in_dots() -> None:
     assert "".join(whole).replace(" ", "") == "word" * 60
 
 
-def test_wide_characters_that_just_fit_are_one_line() -> None:
+def test_wide_characters_that_fit_are_not_wrapped() -> None:
     runs = (StyledText("日本", TextStyle.PLAIN), StyledText("語", TextStyle.CODE))
     assert wrap_runs(runs, 6) == [runs]
     assert wrap_runs(runs, 6)[0] is runs
     assert len(wrap_runs(runs, 5)) == 2
 
 
-def test_lines_break_at_the_last_space_of_their_second_half() -> None:
+def test_lines_break_at_last_space_of_second_half() -> None:
     assert list(wrap("aaa bbb ccc", 7)) == [(0, 7), (8, 11)]
     assert list(wrap("aaa bbb ccc", 8)) == [(0, 7), (8, 11)]
     assert list(wrap("a bbbbbbbbbb", 8)) == [(0, 8), (8, 12)]
@@ -165,7 +165,7 @@ def test_lines_break_at_the_last_space_of_their_second_half() -> None:
     assert list(wrap("", 8)) == []
 
 
-def test_a_folded_error_without_a_line_that_reads_like_one_begins_at_its_beginning() -> None:
+def test_folded_error_without_error_line_starts_at_top() -> None:
     entry = Entry(Role.RESULT, "\n".join(f"line {n}" for n in range(9)), is_error=True)
     assert lines_of(entry) == ["line 0", "line 1", "line 2 … (+6 lines)"]
     told = entry._replace(text="one\ntwo\nthree\nfour\nKeyError: 7")
@@ -175,14 +175,14 @@ def test_a_folded_error_without_a_line_that_reads_like_one_begins_at_its_beginni
     assert lines_of(told._replace(text="one\ntwo\nKeyError: 7")) == ["one", "two", "KeyError: 7"]
 
 
-def test_the_one_line_of_an_event_is_not_blank() -> None:
+def test_compact_line_is_not_blank() -> None:
     assert lines_of(Entry(Role.RESULT, "\n  \nfirst\nsecond"), density=Density.LINES) == ["first … (+1 line)"]
     assert lines_of(Entry(Role.RESULT, "\n\n"), density=Density.LINES) == [""]
     assert lines_of(Entry(Role.CALL, "\nls", tool="Bash"), density=Density.LINES) == ["Bash   … (+1 line)"]
     assert lines_of(Entry(Role.RESULT, "\nfirst")) == ["", "first"]
 
 
-def test_only_the_first_line_has_the_time_and_the_role() -> None:
+def test_only_first_line_has_time_and_role() -> None:
     first, second = lay_out([Entry(Role.AGENT, "one\ntwo", at=None)], 80, Density.WHOLE)
     assert (first.prefix, second.prefix) == (" " * 8 + "   agent    ", " " * 20)
     assert lay_out([Entry(Role.AGENT, "one")], 60, Density.WHOLE)[0].prefix == " " * 8 + "   agent    "
@@ -190,10 +190,10 @@ def test_only_the_first_line_has_the_time_and_the_role() -> None:
     assert lay_out([Entry(Role.RESULT, "one", is_error=True)], 59, Density.WHOLE)[0].prefix == " " * 8 + " ! "
 
 
-def test_a_record_has_two_thousand_lines_at_most() -> None:
+def test_record_has_at_most_2000_lines() -> None:
     many = [Entry(Role.RESULT, "\n".join("x" * 1_500))] * 3
     assert len(lay_out(many, 80, Density.WHOLE)) == 2_000
 
 
-def test_a_view_that_is_too_narrow_for_anything_still_has_eight_cells() -> None:
+def test_narrowest_view_has_eight_cells() -> None:
     assert lines_of(Entry(Role.RESULT, "x" * 20), 5, Density.WHOLE) == ["x" * 8, "x" * 8, "x" * 4]

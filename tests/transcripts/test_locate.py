@@ -1,4 +1,4 @@
-"""Where transcripts are found, and what stands in for one."""
+"""Finding an agent's transcript, or what replaces it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(path: Path, at: float = 0.0) -> Path:
     return path
 
 
-def test_the_one_being_written_comes_before_the_harvested_one(tmp_path: Path) -> None:
+def test_growing_transcript_precedes_pulled_one(tmp_path: Path) -> None:
     state, folder = tmp_path / "state", tmp_path / "agents"
     assert find_transcript(str(state), folder) is None
     harvested = write(folder / "transcript.jsonl")
@@ -57,7 +57,7 @@ LOG = "events/logs/common_transcript/events.jsonl"
         (("events/claude/usage/events.jsonl", "logs/x/events.jsonl", "events.jsonl", ""), ("claude",), None),
     ],
 )
-def test_of_all_files_one_is_the_transcript(existing: tuple[str, ...], emitters: Sequence[str], chosen: str) -> None:
+def test_one_of_all_files_is_the_transcript(existing: tuple[str, ...], emitters: Sequence[str], chosen: str) -> None:
     assert choose_transcript(existing, TranscriptSources(tuple(emitters))) == chosen
     assert choose_transcript(existing[::-1], TranscriptSources(tuple(emitters))) == chosen
 
@@ -71,20 +71,20 @@ SOURCES = TranscriptSources(
 )
 
 
-def test_an_own_log_comes_before_what_mngr_makes_of_it_and_the_agents_own_session_before_others() -> None:
+def test_session_log_precedes_mngr_transcript() -> None:
     agent = "agent-12345678123412341234123456789012"
     assert choose_transcript((CLAUDE, OTHER, OWN, SUBAGENT), SOURCES, agent) == OWN
     assert choose_transcript((CLAUDE, OTHER, SUBAGENT), SOURCES, agent) == OTHER
     assert choose_transcript((CLAUDE, SUBAGENT), SOURCES, agent) == CLAUDE
 
 
-def test_the_logs_of_subagents_are_those_of_the_same_session() -> None:
+def test_subagent_logs_belong_to_same_session() -> None:
     strange = OTHER.removesuffix(".jsonl") + "/subagents/agent-8.jsonl"
     assert subagent_logs((OWN, OTHER, strange, SUBAGENT), SOURCES, OWN) == [SUBAGENT]
     assert subagent_logs((CLAUDE,), SOURCES, CLAUDE) == []
 
 
-def test_with_subagents_the_one_that_the_engine_keeps_is_shown_while_it_is_written(tmp_path: Path) -> None:
+def test_engine_transcript_is_used_with_subagents(tmp_path: Path) -> None:
     state, folder, agent = tmp_path / "state", tmp_path / "agents", "agent-12345678123412341234123456789012"
     kept, own = write(folder / "transcript.jsonl"), write(state / OWN)
     assert find_transcript(str(state), folder, SOURCES, agent) == own
@@ -94,7 +94,7 @@ def test_with_subagents_the_one_that_the_engine_keeps_is_shown_while_it_is_writt
     assert find_transcript(str(state), folder, SOURCES, agent) == own
 
 
-def test_the_log_of_mngrs_converter_is_no_transcript_however_new(tmp_path: Path) -> None:
+def test_converter_log_is_not_a_transcript(tmp_path: Path) -> None:
     transcript = write(tmp_path / CLAUDE, 1)
     write(tmp_path / LOG, 2)
     assert find_transcript(str(tmp_path), None) == transcript
@@ -109,7 +109,7 @@ def test_links_and_relative_folders_are_not_followed(tmp_path: Path) -> None:
     assert find_transcript("state", None) is None
 
 
-def test_without_a_transcript_tries_and_screen_are_shown() -> None:
+def test_tries_and_screen_replace_missing_transcript() -> None:
     tries = (Try(1, False, 1.5, 100.0, "E   KeyError: 'x'"), Try(2, True, 0.5, 110.0), Try(3, None, 0.0, 120.0))
     record = model.TestRecord("a.py::t", launched_at=90.0, tries=tries, question="Which?")
     content = substitute_transcript(record, "\x1b[31m$ pytest\x1b[0m\nits screen\n")

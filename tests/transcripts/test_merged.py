@@ -1,4 +1,4 @@
-"""Many transcripts as one stream: in the order of time, and the same from many as one line."""
+"""Transcripts merged into one stream, by time, with identical lines grouped."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ streams = st.lists(st.lists(st.tuples(st.integers(0, 50), st.sampled_from(["a", 
 
 
 @given(streams, st.randoms(use_true_random=False))
-def test_however_the_transcripts_grow_the_stream_is_in_the_order_of_time(
-    made: list[list[tuple[int, str]]], chance: random.Random
-) -> None:
+def test_growing_transcripts_are_merged_by_time(made: list[list[tuple[int, str]]], chance: random.Random) -> None:
     sources = {f"agent-{place}": MemorySource() for place in range(len(made))}
     waiting = [[said(text, at) for at, text in sorted(lines)] for lines in made]
     tail = MergedTail(sources, 0.0)
@@ -47,7 +45,7 @@ def test_however_the_transcripts_grow_the_stream_is_in_the_order_of_time(
 @given(
     st.lists(st.tuples(st.integers(0, 100), st.sampled_from("pqr"), st.sampled_from(["x 1", "x 2", "y"])), max_size=30)
 )
-def test_merging_loses_nothing_and_shares_only_within_a_short_time(lines: list[tuple[int, str, str]]) -> None:
+def test_merging_groups_only_lines_close_in_time(lines: list[tuple[int, str, str]]) -> None:
     items = [item(float(at), who, text, number) for number, (at, who, text) in enumerate(sorted(lines))]
     merged = merge_repeated(items)
     assert sum(len(line.agents) for line in merged) == len(items)
@@ -55,20 +53,20 @@ def test_merging_loses_nothing_and_shares_only_within_a_short_time(lines: list[t
     assert [line.first for line in merged] == sorted((line.first for line in merged), key=lambda it: (it.at, it.number))
 
 
-def test_the_same_line_of_many_agents_is_one() -> None:
+def test_identical_lines_of_agents_are_grouped() -> None:
     items = [item(float(n) / 10, f"agent-{n}", f"try {n} failed: fixture 'host_{n}' at 0x{n:08x}") for n in range(37)]
     (line,) = merge_repeated(items)
     assert len(line.agents) == 37
 
 
-def test_the_same_agent_saying_it_twice_and_others_much_later_are_lines_of_their_own() -> None:
+def test_repeated_and_late_lines_are_not_grouped() -> None:
     merged = merge_repeated(
         [item(0, "p", "x"), item(1, "p", "x"), item(2, "q", "x"), item(3 + REPEATED_WITHIN, "r", "x")]
     )
     assert [line.agents for line in merged] == [("p",), ("p", "q"), ("r",)]
 
 
-def test_a_torn_line_is_read_once_it_is_complete_and_a_cut_file_begins_anew() -> None:
+def test_partial_line_waits_and_truncated_file_restarts() -> None:
     source = MemorySource(said("one", 1))
     tail = MergedTail({"p": source}, 0.0)
     whole = said("two", 2)
@@ -82,7 +80,7 @@ def test_a_torn_line_is_read_once_it_is_complete_and_a_cut_file_begins_anew() ->
     assert [line.entry.text for line in tail.entries] == ["anew"]
 
 
-def test_what_was_read_of_an_agent_stays_while_others_come_and_go() -> None:
+def test_lines_stay_when_other_agents_change() -> None:
     sources = {name: MemorySource(said(f"{name} was here", at)) for at, name in enumerate("pqr")}
     tail = MergedTail({"p": sources["p"], "q": sources["q"]}, 0.0)
     numbers = {entry.agent: entry.number for entry in tail.entries}
@@ -98,7 +96,7 @@ def test_what_was_read_of_an_agent_stays_while_others_come_and_go() -> None:
     assert [entry.entry.text for entry in tail.entries] == ["anew"]
 
 
-def test_words_and_errors_are_filtered() -> None:
+def test_stream_is_filtered_by_text_and_errors() -> None:
     tail = MergedTail({"p": MemorySource(said("fine", 1) + result("E   KeyError: 'x'") + said("also fine", 9))}, 0.0)
     assert len(tail.merged()) == 3
     assert [line.first.entry.text for line in tail.merged(EntryFilter(words="also"))] == ["also fine"]

@@ -1,4 +1,4 @@
-"""Moving through a transcript: what is above and below stays where it is; the end is followed until a person moves."""
+"""Moving through a transcript: positions are stable, and the end is followed until the user moves away."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def all_text(pager: Pager) -> list[str]:
 
 
 @given(records, choices, st.sampled_from(Density), st.integers(1, 30), st.integers(0, 60))
-def test_up_and_down_again_is_the_same_position(
+def test_moving_up_and_down_returns_to_start(
     lines: list[bytes], entry_filter: EntryFilter, density: Density, count: int, start: int
 ) -> None:
     pager = paged(lines, entry_filter=entry_filter)
@@ -89,7 +89,7 @@ def test_paging_shows_every_matching_record_once(lines: list[bytes], entry_filte
 
 
 @given(records, st.integers(1, 20), st.integers(1, 20))
-def test_a_page_down_continues_where_the_page_ended(lines: list[bytes], height: int, steps: int) -> None:
+def test_page_down_continues_after_page(lines: list[bytes], height: int, steps: int) -> None:
     pager = paged(lines, height)
     pager.go_to_start()
     pager.scroll(steps)
@@ -100,7 +100,7 @@ def test_a_page_down_continues_where_the_page_ended(lines: list[bytes], height: 
 
 
 @given(records, choices)
-def test_the_same_records_match_in_slices_and_by_reading_all(lines: list[bytes], entry_filter: EntryFilter) -> None:
+def test_slices_match_same_records_as_full_read(lines: list[bytes], entry_filter: EntryFilter) -> None:
     window = Window(MemorySource(b"".join(lines)))
     window.poll(0.0)
     matches = Matches(window, entry_filter)
@@ -131,9 +131,7 @@ def walk_back(matches: Matches, offset: int) -> Iterator[RecordSpan]:
 
 
 @given(records, st.lists(records, max_size=4), choices)
-def test_records_that_come_later_are_found_too(
-    first: list[bytes], more: list[list[bytes]], entry_filter: EntryFilter
-) -> None:
+def test_later_records_are_found(first: list[bytes], more: list[list[bytes]], entry_filter: EntryFilter) -> None:
     source = MemorySource(b"".join(first))
     window = Window(source)
     window.poll(0.0)
@@ -148,7 +146,7 @@ def test_records_that_come_later_are_found_too(
     assert matches.count == sum(bool(entry_filter.matching(parse_record(line.rstrip(b"\n")))) for line in everything)
 
 
-def test_it_opens_at_the_end_and_follows(tmp_path: Path) -> None:
+def test_pager_opens_at_end_and_follows(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
     pager = opened(path, height=5)
@@ -160,7 +158,7 @@ def test_it_opens_at_the_end_and_follows(tmp_path: Path) -> None:
     assert pager.percent() == 100
 
 
-def test_new_records_are_counted_and_do_not_move_a_person_who_moved_away(tmp_path: Path) -> None:
+def test_new_records_are_counted_without_moving(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
     pager = opened(path, height=5)
@@ -185,7 +183,7 @@ def test_scrolling_down_to_the_end_follows_again(tmp_path: Path) -> None:
     assert pager.is_following
 
 
-def test_a_cut_file_is_shown_from_its_new_content(tmp_path: Path) -> None:
+def test_truncated_file_is_shown_again(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(step(f"message {n}") for n in range(100)))
     pager = opened(path, height=5)
@@ -195,14 +193,14 @@ def test_a_cut_file_is_shown_from_its_new_content(tmp_path: Path) -> None:
     assert [text[20:] for text in page_text(pager)] == ["message anew"]
 
 
-def test_a_result_has_the_name_of_its_tool_even_when_it_is_read_first(tmp_path: Path) -> None:
+def test_result_read_first_has_tool_name(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(step("x") * 50 + call("ls", "c7", "Bash") + result("files", "c7"))
     pager = opened(path, height=1)
     assert page_text(pager)[0].endswith("Bash  files")
 
 
-def test_a_record_is_unfolded_and_folded_again(tmp_path: Path) -> None:
+def test_record_can_be_unfolded_and_folded(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(result("\n".join(f"line {n}" for n in range(50))))
     pager = opened(path, height=100)
@@ -213,7 +211,7 @@ def test_a_record_is_unfolded_and_folded_again(tmp_path: Path) -> None:
     assert len(pager.visible_lines()) == 3
 
 
-def test_searching_goes_both_ways_and_ends(tmp_path: Path) -> None:
+def test_search_goes_both_ways_and_ends(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b"".join(result("E   bad" if n in (10, 500) else "ok") for n in range(1000)))
     pager = opened(path)
@@ -227,7 +225,7 @@ def test_searching_goes_both_ways_and_ends(tmp_path: Path) -> None:
     assert not pager.is_following
 
 
-def test_an_empty_and_a_missing_transcript_have_no_lines(tmp_path: Path) -> None:
+def test_empty_or_missing_transcript_has_no_lines(tmp_path: Path) -> None:
     pager = opened(tmp_path / "missing")
     assert pager.visible_lines() == []
     assert pager.scroll(-5) == pager.scroll(5) == 0
@@ -258,7 +256,7 @@ def test_random_walks_with_resizes_stay_within_the_transcript(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("words", ["ÄRGER", "ärger", 'say "x"', "back\\slash", "two  spaces", "a\nb"])
-def test_words_are_found_however_json_wrote_them(words: str, tmp_path: Path) -> None:
+def test_text_is_found_despite_json_escapes(words: str, tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(step("other") * 5 + step(f"here is {words.lower()} inside"))
     pager = opened(path)
@@ -268,7 +266,7 @@ def test_words_are_found_however_json_wrote_them(words: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("words", ["<b>bold", "a&b", "it's"])
-def test_words_are_found_where_json_was_made_safe_for_html(words: str, tmp_path: Path) -> None:
+def test_text_is_found_despite_html_safe_json(words: str, tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     escaped = step(f"here is {words} inside")
     for character in "<>&'":

@@ -1,4 +1,4 @@
-"""The window finds the same records as reading the whole file would, whatever happens to the file meanwhile."""
+"""The window finds the same records as a full read, even while the file changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def opened(content: bytes) -> Window:
 
 
 @given(contents)
-def test_going_through_in_both_directions_finds_all_records(content: bytes) -> None:
+def test_both_directions_find_all_records(content: bytes) -> None:
     window = opened(content)
     spans = naive_spans(content)
     assert list(window.spans_after(0)) == spans
@@ -38,7 +38,7 @@ def test_going_through_in_both_directions_finds_all_records(content: bytes) -> N
 
 
 @given(contents, st.integers(0, 100_000))
-def test_every_byte_belongs_to_the_record_around_it(content: bytes, offset: int) -> None:
+def test_every_offset_belongs_to_its_record(content: bytes, offset: int) -> None:
     window = opened(content)
     spans = naive_spans(content)
     found = window.containing(offset)
@@ -47,14 +47,14 @@ def test_every_byte_belongs_to_the_record_around_it(content: bytes, offset: int)
 
 
 @given(contents)
-def test_a_record_is_read_as_it_was_written(content: bytes) -> None:
+def test_record_is_read_unchanged(content: bytes) -> None:
     window = opened(content)
     whole = [content[span.start : span.end].rstrip(b"\r\n") for span in naive_spans(content)]
     assert [window.read(span) for span in window.spans_after(0)] == whole
 
 
 @given(contents, st.lists(st.binary(max_size=200), max_size=6))
-def test_a_file_that_grows_in_any_pieces_ends_up_the_same(content: bytes, pieces: list[bytes]) -> None:
+def test_growth_in_any_pieces_gives_same_records(content: bytes, pieces: list[bytes]) -> None:
     source = MemorySource(content)
     window = Window(source)
     window.poll(0.0)
@@ -75,7 +75,7 @@ def test_endless_lines_have_the_same_records_in_both_directions(parts: list[byte
     assert [span.start for span in forwards[1:]] == [span.end for span in forwards[:-1]]
 
 
-def test_a_line_being_written_waits_for_its_end(tmp_path: Path) -> None:
+def test_partial_line_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(b'{"a": 1}\n{"b"')
     window = Window(FileSource(path))
@@ -87,7 +87,7 @@ def test_a_line_being_written_waits_for_its_end(tmp_path: Path) -> None:
     assert [window.read(span) for span in window.spans_after(0)] == [b'{"a": 1}', b'{"b": 2}']
 
 
-def test_a_last_line_without_its_end_is_shown_once_it_rests_and_while_it_grows_again(tmp_path: Path) -> None:
+def test_unfinished_last_line_is_shown_after_pause(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\ntwo")
     window = Window(FileSource(path))
@@ -101,7 +101,7 @@ def test_a_last_line_without_its_end_is_shown_once_it_rests_and_while_it_grows_a
     assert [window.read(span) for span in window.spans_after(0)] == [b"one", b"two....."]
 
 
-def test_a_file_that_is_not_there_yet_is_opened_when_it_comes(tmp_path: Path) -> None:
+def test_missing_file_is_opened_when_created(tmp_path: Path) -> None:
     path = tmp_path / "late"
     window = Window(FileSource(path))
     assert window.poll(0.0) is WindowChange.GONE
@@ -112,7 +112,7 @@ def test_a_file_that_is_not_there_yet_is_opened_when_it_comes(tmp_path: Path) ->
     assert window.read(RecordSpan(0, 5)) == b"here"
 
 
-def test_a_cut_file_begins_anew(tmp_path: Path) -> None:
+def test_truncated_file_restarts(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_bytes(b"one\ntwo\nthree\n")
     window = Window(FileSource(path))
@@ -122,7 +122,7 @@ def test_a_cut_file_begins_anew(tmp_path: Path) -> None:
     assert list(window.spans_after(0)) == [RecordSpan(0, 4)]
 
 
-def test_a_rotated_file_begins_anew(tmp_path: Path) -> None:
+def test_rotated_file_restarts(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_bytes(b"old\n")
     window = Window(FileSource(path))
@@ -135,7 +135,7 @@ def test_a_rotated_file_begins_anew(tmp_path: Path) -> None:
     assert [window.read(span) for span in window.spans_after(0)] == [b"new and longer"]
 
 
-def test_a_file_rewritten_in_place_and_longer_is_noticed(tmp_path: Path) -> None:
+def test_rewritten_longer_file_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_bytes(b"one\ntwo\n")
     window = Window(FileSource(path))
@@ -145,7 +145,7 @@ def test_a_file_rewritten_in_place_and_longer_is_noticed(tmp_path: Path) -> None
     assert window.read(RecordSpan(0, 15)) == b"something else"
 
 
-def test_reading_past_a_cut_that_was_not_noticed_yet_gives_what_is_left(tmp_path: Path) -> None:
+def test_read_past_unnoticed_truncation_returns_rest(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_bytes(b"x" * BLOCK + b"\n" + b"y" * BLOCK + b"\n")
     window = Window(FileSource(path))
@@ -154,7 +154,7 @@ def test_reading_past_a_cut_that_was_not_noticed_yet_gives_what_is_left(tmp_path
     assert window.read(RecordSpan(BLOCK + 1, 2 * BLOCK + 2)) == b""
 
 
-def test_a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_followed(tmp_path: Path) -> None:
+def test_link_or_pipe_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret\n")
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     os.mkfifo(tmp_path / "pipe")
@@ -164,7 +164,7 @@ def test_a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_followed(tmp_path:
         assert window.after(0) is None
 
 
-def test_a_huge_record_is_read_only_as_far_as_allowed(tmp_path: Path) -> None:
+def test_huge_record_is_read_up_to_limit(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_bytes(b"first\n" + b"x" * 20_000_000 + b"\nlast\n")
     window = Window(FileSource(path))
@@ -175,6 +175,6 @@ def test_a_huge_record_is_read_only_as_far_as_allowed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\n\n", b"a", b"\x00\xff\n"])
-def test_small_and_odd_files(content: bytes) -> None:
+def test_small_and_unusual_files(content: bytes) -> None:
     window = opened(content)
     assert list(window.spans_before(window.end)) == naive_spans(content)[::-1]

@@ -1,1 +1,1 @@
-"""Tests of blocks, citations and the check that holds them together."""
+"""Tests of tutorial blocks, citations and checks."""

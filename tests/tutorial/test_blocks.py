@@ -1,4 +1,4 @@
-"""How a tutorial is cut into blocks, and where titles and sections come from."""
+"""Parsing a tutorial into blocks with titles and sections."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def test_blocks_have_lines_titles_and_sections() -> None:
     ]
 
 
-def test_a_block_keeps_its_text_and_knows_its_commands() -> None:
+def test_block_has_text_and_commands() -> None:
     block = parse_blocks("# one\nmytool a  \n\tmytool b\t# why\n")[0]
     assert block.text == "# one\nmytool a\n\tmytool b\t# why"
     assert block.commands == ("mytool a", "mytool b\t# why")
     assert block.key == ("# one", "mytool a", "mytool b\t# why")
 
 
-def test_a_heading_within_a_block_is_its_section_and_at_need_its_title() -> None:
+def test_heading_in_block_is_section_or_title() -> None:
     first, second = parse_blocks("## Start\n# begin here\nmytool a\n\n## Go on\nmytool b\n")
     assert (first.section, first.title) == ("Start", "begin here")
     assert (second.section, second.title) == ("Go on", "Go on")
@@ -73,30 +73,30 @@ def test_a_heading_within_a_block_is_its_section_and_at_need_its_title() -> None
         " \n\t\n",
     ],
 )
-def test_shebangs_and_comments_alone_are_no_blocks(text: str) -> None:
+def test_shebang_and_comments_alone_are_not_blocks(text: str) -> None:
     assert parse_blocks(text) == ()
 
 
-def test_a_shebang_counts_only_in_the_first_block() -> None:
+def test_shebang_is_ignored_only_in_first_block() -> None:
     assert [block.line for block in parse_blocks("mytool a\n\n#!/bin/sh\nmytool b\n")] == [1, 3]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends_do_not_matter(end: str) -> None:
+def test_any_line_endings_are_accepted(end: str) -> None:
     text = TUTORIAL.replace("\n", end)
     assert parse_blocks(text) == parse_blocks(TUTORIAL)
     assert parse_blocks(text.rstrip()) == parse_blocks(TUTORIAL)
 
 
-def test_a_byte_order_mark_does_not_hide_the_shebang() -> None:
+def test_shebang_after_byte_order_mark_is_found() -> None:
     assert parse_blocks("\ufeff" + TUTORIAL) == parse_blocks(TUTORIAL)
 
 
-def test_a_line_of_blanks_ends_a_block() -> None:
+def test_whitespace_line_ends_block() -> None:
     assert [block.text for block in parse_blocks("mytool a\n \t \nmytool b")] == ["mytool a", "mytool b"]
 
 
-def test_unicode_is_kept_and_ends_no_line() -> None:
+def test_unicode_separators_do_not_end_lines() -> None:
     text = "# grüße 你好\nmytool \u2028 'x\x0by'"
     assert parse_blocks(text)[0].text == text
 
@@ -111,7 +111,7 @@ def test_unicode_is_kept_and_ends_no_line() -> None:
         'cat << "END OF"\none\n\nEND OF\nmytool f',
     ],
 )
-def test_an_empty_line_in_a_here_document_ends_no_block(text: str) -> None:
+def test_empty_line_in_here_document_stays_in_block(text: str) -> None:
     blocks = parse_blocks(f"{text}\n\nmytool next\n")
     assert [block.text for block in blocks] == [text, "mytool next"]
 
@@ -128,12 +128,12 @@ def test_an_empty_line_in_a_here_document_ends_no_block(text: str) -> None:
         "mytool <<EOF",
     ],
 )
-def test_what_only_looks_like_a_here_document_swallows_nothing(line: str) -> None:
+def test_text_like_here_document_is_not_one(line: str) -> None:
     text = f"{line}\nmytool a\n\nmytool b\n"
     assert [block.text for block in parse_blocks(text)] == [f"{line}\nmytool a", "mytool b"]
 
 
-def test_the_end_words_of_here_documents() -> None:
+def test_here_document_delimiters_are_read() -> None:
     assert here_document_words("a <<-'X Y' b <<\"Z\" c<<W; d <<\\V # <<U") == [
         ("X Y", True),
         ("Z", False),
@@ -142,7 +142,7 @@ def test_the_end_words_of_here_documents() -> None:
     ]
 
 
-def test_a_box_of_rulers_may_be_of_other_characters() -> None:
+def test_heading_boxes_may_use_other_characters() -> None:
     assert parse_blocks("# ======\n# FIRST\n# ======\n\nmytool a")[0].section == "FIRST"
 
 
@@ -151,7 +151,7 @@ LINES = st.sampled_from(["", " ", "mytool a", "\tmytool b", "# words.", "## HEAD
 
 @given(st.lists(LINES, max_size=30))
 def test_no_command_is_lost_or_invented(lines: list[str]) -> None:
-    """Whatever the lines, each block is where it says, and every command outside the first shebang is in a block."""
+    """Each block has its reported position, and every command outside of the first shebang is in a block."""
     blocks = parse_blocks("\n".join(lines))
     inside: set[int] = set()
     for block in blocks:
@@ -167,6 +167,6 @@ def test_no_command_is_lost_or_invented(lines: list[str]) -> None:
 
 
 @given(st.text())
-def test_any_text_can_be_cut(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     for block in parse_blocks(text):
         assert comparable_lines(block.text) == block.key

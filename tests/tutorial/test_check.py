@@ -1,4 +1,4 @@
-"""What a check finds between a tutorial and its tests."""
+"""The check of a tutorial against its tests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unmatched(found: TutorialCheck) -> list[str]:
     return [each.test.name for each in found.unmatched_tests]
 
 
-def test_a_tutorial_and_its_tests_that_fit() -> None:
+def test_matching_tutorial_and_tests_have_no_findings() -> None:
     found = check(f"{HELP}\n\n{LIST}\n", citing("test_help", HELP), citing("test_list", LIST), citing("test_x", LIST))
     assert found.is_whole
     assert (found.blocks, found.tests, found.files) == (2, 3, 1)
@@ -62,22 +62,22 @@ def test_blocks_without_a_test_and_tests_without_a_block() -> None:
         ("# see the other commands\nmytool --help\nmytool", False),
     ],
 )
-def test_the_same_lines_in_the_same_order_cite(cited: str, fits: bool) -> None:
+def test_same_lines_in_order_cite_block(cited: str, fits: bool) -> None:
     assert check(f"\t{HELP}\n", citing("test_help", cited)).is_whole is fits
 
 
-def test_a_citation_may_hold_several_blocks() -> None:
+def test_citation_may_contain_several_blocks() -> None:
     assert check(f"{HELP}\n\n{LIST}\n", citing("test_both", f"{HELP}\n\n{LIST}")).is_whole
     assert check(f"{HELP}\n\n{LIST}\n", citing("test_both", HELP, LIST)).is_whole
 
 
-def test_of_several_citations_each_must_fit() -> None:
+def test_every_citation_must_match() -> None:
     found = check(f"{HELP}\n", citing("test_both", HELP, "mytool gone"))
     assert found.uncited_blocks == ()
     assert unmatched(found) == ["test_both"]
 
 
-def test_a_block_that_was_edited_since_is_a_near_miss_with_its_difference() -> None:
+def test_edited_block_is_near_match_with_diff() -> None:
     edited = LIST.replace("--all", "--everything")
     found = check(f"{HELP}\n\n{edited}\n", citing("test_help", HELP), citing("test_list", LIST))
     (miss,) = found.near_misses
@@ -100,15 +100,15 @@ def test_a_block_that_was_edited_since_is_a_near_miss_with_its_difference() -> N
         ("mytool copy a b\nmytool list", "mytool copy a b\nmytool list\nmytool remove a"),
     ],
 )
-def test_what_is_near(cited: str, block: str) -> None:
+def test_similar_block_is_near_match(cited: str, block: str) -> None:
     assert len(check(f"{block}\n\nsomething else\n", citing("test_x", cited)).near_misses) == 1
 
 
-def test_what_is_far_is_no_near_miss() -> None:
+def test_different_block_is_not_near_match() -> None:
     assert check(f"{HELP}\n", citing("test_x", "git push --tags origin")).near_misses == ()
 
 
-def test_of_equally_near_blocks_the_uncited_one_is_meant() -> None:
+def test_uncited_block_is_preferred_as_near_match() -> None:
     found = check(
         "mytool copy --one x\n\nmytool copy --two x\n",
         citing("test_one", "mytool copy --one x"),
@@ -117,32 +117,32 @@ def test_of_equally_near_blocks_the_uncited_one_is_meant() -> None:
     assert [miss.block.line for miss in found.near_misses] == [3]
 
 
-def test_blocks_with_the_same_text_are_told_and_cited_together() -> None:
+def test_identical_blocks_are_reported_and_cited_together() -> None:
     found = check(f"{HELP}\n\n{LIST}\n\n  {HELP}\n", citing("test_help", HELP), citing("test_list", LIST))
     assert [[block.line for block in same] for same in found.duplicate_blocks] == [[1, 8]]
     assert found.is_whole
 
 
-def test_what_a_shadowed_test_cites_is_not_tested() -> None:
+def test_citations_of_shadowed_tests_do_not_count() -> None:
     found = check(f"{HELP}\n\n{LIST}\n", citing("test_a", HELP), citing("test_a", LIST))
     assert [block.line for block in found.uncited_blocks] == [1]
     assert [each.name for each in found.shadowed_tests] == ["test_a"]
 
 
-def test_an_f_string_is_refused_with_its_reason() -> None:
+def test_f_string_citation_is_refused() -> None:
     found = check(f"{HELP}\n", f'def test_a(e2e):\n    e2e.write_tutorial_block(f"""{HELP}""")\n')
     assert "f-string" in found.unmatched_tests[0].reason
     assert not found.is_whole
 
 
-def test_a_continued_command_cited_by_a_plain_string_fits() -> None:
+def test_continued_command_in_plain_string_matches() -> None:
     block = "# make it\nmytool create \\\n    --name x"
     assert check(f"{block}\n", citing("test_create", block)).is_whole
     docstring = f'def test_a():\n    """Tutorial block:\n{textwrap.indent(block, " " * 8)}\n\n    Scope: it.\n    """\n'
     assert check(f"{block}\n", docstring).is_whole
 
 
-def test_leniently_the_lines_may_stand_anywhere_in_the_source_in_order() -> None:
+def test_lenient_check_finds_lines_anywhere_in_source() -> None:
     in_comments = "def test_a():\n    # see the other commands\n    x = 1\n    '''\n    mytool --help\n    '''\n"
     in_turn = "def test_b():\n    '''\n    mytool --help\n    '''\n    # see the other commands\n"
     assert check(f"{HELP}\n", in_comments).uncited_blocks != ()
@@ -150,11 +150,11 @@ def test_leniently_the_lines_may_stand_anywhere_in_the_source_in_order() -> None
     assert not check(f"{HELP}\n", in_turn, is_lenient=True).is_whole
 
 
-def test_leniently_a_citation_still_counts() -> None:
+def test_lenient_check_accepts_citations() -> None:
     assert check(f"{HELP}\n", citing("test_a", HELP.replace("\n", "\n\n")), is_lenient=True).is_whole
 
 
-def test_a_broken_file_is_told_and_the_others_go_on() -> None:
+def test_invalid_file_is_reported_and_others_checked() -> None:
     good = find_tests(citing("test_help", HELP).encode(), "test_good.py")
     bad = find_tests(b"def (", "test_bad.py")
     found = check_tutorial(parse_blocks(HELP), [bad, good])
@@ -169,7 +169,7 @@ BLOCKS = st.lists(st.lists(st.lists(WORD, min_size=1, max_size=4).map(" ".join),
 
 
 @given(BLOCKS, st.sets(st.integers(0, 7)), st.booleans())
-def test_exactly_the_cited_blocks_are_cited(blocks: list[list[str]], chosen: set[int], is_lenient: bool) -> None:
+def test_only_cited_blocks_count(blocks: list[list[str]], chosen: set[int], is_lenient: bool) -> None:
     tutorial = "\n\n".join("\n".join(lines) for lines in blocks)
     cited = [blocks[number] for number in sorted(chosen) if number < len(blocks)]
     found = check(

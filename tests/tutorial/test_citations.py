@@ -1,4 +1,4 @@
-"""What counts as a test and as a citation, read from the source alone."""
+"""Tests and citations as read from source code, without running it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cited(source: str) -> list[tuple[str, ...]]:
 BLOCK = ("# see the commands", "mytool --help")
 
 
-def test_a_call_cites() -> None:
+def test_call_is_a_citation() -> None:
     source = '''
         def test_a(e2e):
             e2e.write_tutorial_block("""
@@ -49,7 +49,7 @@ def test_a_call_cites() -> None:
         "try:\n        await e2e.write_tutorial_block('# see the commands\\nmytool --help')\n    finally: ...",
     ],
 )
-def test_a_call_may_be_written_in_many_ways(statement: str) -> None:
+def test_call_forms_are_citations(statement: str) -> None:
     assert cited(f"async def test_a(e2e):\n    {statement}\n") == [BLOCK]
 
 
@@ -64,15 +64,15 @@ def test_a_call_may_be_written_in_many_ways(statement: str) -> None:
         "Tutorial block: # see the commands\n    mytool --help\n    ",
     ],
 )
-def test_a_docstring_cites(docstring: str) -> None:
+def test_docstring_is_a_citation(docstring: str) -> None:
     assert cited(f'def test_a(e2e):\n    """{docstring}"""\n') == [BLOCK]
 
 
-def test_a_docstring_without_the_part_cites_nothing() -> None:
+def test_docstring_without_block_is_no_citation() -> None:
     assert cited('def test_a():\n    """See the tutorial."""\n') == []
 
 
-def test_a_backslash_at_the_end_of_a_line_is_read_both_ways() -> None:
+def test_backslash_at_line_end_has_both_readings() -> None:
     source = 'def test_a(e2e):\n    e2e.write_tutorial_block("""\n        mytool a \\\n          --b\n    """)\n'
     (citation,) = only_test(source).citations
     assert [comparable_lines(reading) for reading in citation.readings] == [
@@ -92,7 +92,7 @@ def test_a_backslash_at_the_end_of_a_line_is_read_both_ways() -> None:
         ("e2e.write_tutorial_block()", "an empty citation"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(call: str, reason: str) -> None:
+def test_dynamic_citations_are_refused(call: str, reason: str) -> None:
     test = only_test(f"def test_a(e2e):\n    {call}\n")
     assert test.citations == ()
     assert len(test.refusals) == 1
@@ -100,7 +100,7 @@ def test_what_cannot_be_compared_is_refused(call: str, reason: str) -> None:
     assert "line 2" in test.refusals[0]
 
 
-def test_what_pytest_would_collect_is_a_test() -> None:
+def test_tests_are_those_of_pytest() -> None:
     found = read_tests_of("""
         import unittest, pytest
         def test_plain(): ...
@@ -142,7 +142,7 @@ def test_what_pytest_would_collect_is_a_test() -> None:
     ]
 
 
-def test_a_test_whose_name_is_taken_again_never_runs() -> None:
+def test_redefined_test_is_shadowed() -> None:
     found = read_tests_of("def test_a(): ...\n\ndef test_b(): ...\n\ndef test_a(): ...\n")
     assert [(test.name, test.line) for test in found.tests] == [("test_b", 3), ("test_a", 5)]
     assert [(each.name, each.line, each.later_line) for each in found.shadowed] == [("test_a", 1, 5)]
@@ -159,21 +159,21 @@ def test_a_test_whose_name_is_taken_again_never_runs() -> None:
         (b"x = " + b"-" * 100_000 + b"1", 1),
     ],
 )
-def test_a_file_that_is_no_python_is_named(source: bytes, line: int) -> None:
+def test_invalid_python_file_is_named(source: bytes, line: int) -> None:
     found = find_tests(source, "test_x.py")
     assert isinstance(found, BrokenFile)
     assert (found.file, found.line) == ("test_x.py", line)
     assert found.reason
 
 
-def test_another_encoding_is_read_as_python_reads_it() -> None:
+def test_declared_encoding_is_used() -> None:
     source = "# coding: latin-1\ndef test_a(e2e):\n    e2e.write_tutorial_block('mytool ü')\n".encode("latin-1")
     found = find_tests(source, "test_x.py")
     assert isinstance(found, TestFile)
     assert found.tests[0].citations[0].readings == ("mytool ü",)
 
 
-def test_what_is_found_is_told_with_its_file_its_line_and_its_source() -> None:
+def test_tests_have_file_line_and_source() -> None:
     source = (
         'import a\n\nclass TestIt:\n    def test_a(self, e2e):\n        e2e.write_tutorial_block("x")\n        more()\n'
     )
@@ -195,17 +195,17 @@ def test_what_is_found_is_told_with_its_file_its_line_and_its_source() -> None:
     assert without.tests[0].source == ""
 
 
-def test_a_class_whose_name_is_taken_again_has_no_tests() -> None:
+def test_redefined_class_has_no_tests() -> None:
     found = read_tests_of("class TestA:\n    def test_a(self): ...\nclass TestA:\n    def test_b(self): ...\n")
     assert ([test.name for test in found.tests], found.shadowed) == (["TestA::test_b"], ())
 
 
-def test_a_file_that_is_nested_too_deeply_is_named_at_its_first_line() -> None:
+def test_too_deeply_nested_file_is_named() -> None:
     chain = b"if a: pass\n" + b"elif a: pass\n" * 1_200
     assert find_tests(b"\n" + chain, "test_x.py") == BrokenFile("test_x.py", 1, "nested too deeply")
 
 
-def test_all_that_a_test_cites_is_read_in_its_order_and_the_rest_is_refused() -> None:
+def test_citations_are_read_in_order() -> None:
     test = only_test('''
         def test_a(e2e):
             """It helps.
@@ -252,11 +252,11 @@ def test_all_that_a_test_cites_is_read_in_its_order_and_the_rest_is_refused() ->
         ("Tutorial block:\n", ""),
     ],
 )
-def test_the_part_of_a_docstring_ends_where_its_indentation_or_the_part_ends(docstring: str, part: str) -> None:
+def test_docstring_block_ends_with_indentation(docstring: str, part: str) -> None:
     assert docstring_part(docstring) == part
 
 
-def test_the_lines_of_a_string_are_read_as_they_are_written_when_python_joins_them() -> None:
+def test_joined_string_lines_are_read_as_written() -> None:
     source = 'def test_a(e2e):\n    e2e.write_tutorial_block("""mytool a \\\n--b""")\n'
     (citation,) = only_test(source).citations
     assert citation.readings == ("mytool a --b", "mytool a \\\n--b")
@@ -264,7 +264,7 @@ def test_the_lines_of_a_string_are_read_as_they_are_written_when_python_joins_th
     assert only_test(plain).citations[0].readings == ("mytool a\n--b",)
 
 
-def test_a_backslash_in_a_string_of_one_line_or_of_two_pieces_is_read_as_python_does() -> None:
+def test_backslash_in_other_strings_is_read_by_python() -> None:
     for call in ('"""mytool \\t"""', '("mytool \\n"\n        "--b \\t")'):
         (citation,) = only_test(f"def test_a(e2e):\n    e2e.write_tutorial_block({call})\n").citations
         assert len(citation.readings) == 1

@@ -1,4 +1,4 @@
-"""What an agent made of its batch: blocks that got their tests or commands, and commits that may not be taken."""
+"""Judging an agent's commits on its batch: completed blocks and rejected commits."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def judged(
     return items, judge_commits(action, items, made, "tests" if action == "sync" else "tutorial.sh", bad)
 
 
-def test_each_commit_stands_for_the_block_that_got_its_test_by_it() -> None:
+def test_commit_belongs_to_block_it_tests() -> None:
     _, verdicts = judged("sync", at(), at(source=ONE), at(source=ONE + TWO))
     assert [[item.title for item in verdict.items] for verdict in verdicts] == [["one"], ["two"]]
     assert not any(verdict.problem for verdict in verdicts)
 
 
-def test_a_commit_whose_test_does_not_pass_is_not_taken() -> None:
+def test_commit_with_failing_test_is_rejected() -> None:
     items, verdicts = judged("sync", at(), at(source=ONE), at(source=ONE + TWO), failing="its test fails")
     assert [verdict.problem for verdict in verdicts] == ["its test fails", ""]
     assert unfinished_items(items, verdicts, (), "nothing") == [(items[0], "its test fails")]
@@ -60,19 +60,19 @@ def test_a_commit_whose_test_does_not_pass_is_not_taken() -> None:
         ([at(), at(source="import os\n")], None, "it completes no block"),
     ],
 )
-def test_what_a_commit_for_tests_may_not_do(
+def test_forbidden_changes_of_test_commits_are_rejected(
     states: list[CommittedTutorial], paths: tuple[str, ...] | None, problem: str
 ) -> None:
     _, (verdict,) = judged("sync", *states, paths=paths)
     assert problem in verdict.problem
 
 
-def test_what_prepares_for_a_block_is_taken_with_it() -> None:
+def test_preparing_commit_is_kept_with_block() -> None:
     _, verdicts = judged("sync", at(), at(source="import os\n"), at(source="import os\n" + ONE))
     assert [verdict.problem for verdict in verdicts] == ["", ""]
 
 
-def test_an_edited_block_is_done_when_its_old_test_is_mended_or_gone() -> None:
+def test_edited_block_needs_updated_or_removed_test() -> None:
     old = cite("test_one", "# one", "run one --old")
     mended, beside = at(source=ONE + TWO), at(source=old + cite("test_new", "# one", "run one") + TWO)
     for after, is_done in (
@@ -85,7 +85,7 @@ def test_an_edited_block_is_done_when_its_old_test_is_mended_or_gone() -> None:
         assert is_done != bool(unfinished_items(items, verdicts, (), "not mended"))
 
 
-def test_a_comment_is_filled_when_commands_stand_right_below_it() -> None:
+def test_comment_is_filled_by_commands_below() -> None:
     filled = TUTORIAL.replace("# three is to come\n", "# three is to come\nrun three\n")
     items, (verdict,) = judged("fill", at(), at(filled))
     assert [item.title for item in verdict.items] == ["three is to come"]
@@ -103,7 +103,7 @@ def test_a_comment_is_filled_when_commands_stand_right_below_it() -> None:
         ("# three is to come\n", "# three is to come\n\nrun three\n"),
     ],
 )
-def test_a_commit_that_changes_more_than_its_comments_is_not_taken(old: str, new: str) -> None:
+def test_commit_with_other_changes_is_rejected(old: str, new: str) -> None:
     assert old in TUTORIAL
     _, (verdict,) = judged("fill", at(), at(TUTORIAL.replace(old, new)))
     assert verdict.problem == "it changes other parts of the tutorial"

@@ -1,4 +1,4 @@
-"""Reading a tutorial and its tests out of commits, whatever the checkout holds."""
+"""Reading a tutorial and its tests from a commit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.git_project import GitProject
 from tests.tutorial.test_open_work import cite
 
 
-def test_a_commit_is_read_and_the_checkout_is_not(tmp_path: Path) -> None:
+def test_commit_is_read_instead_of_checkout(tmp_path: Path) -> None:
     project = GitProject(tmp_path / "project")
     first = project.commit(
         "One",
@@ -38,7 +38,7 @@ def test_a_commit_is_read_and_the_checkout_is_not(tmp_path: Path) -> None:
     assert reader.read(second).files[0] is broken
 
 
-def test_no_plain_text_is_no_tutorial(tmp_path: Path) -> None:
+def test_binary_file_is_not_a_tutorial(tmp_path: Path) -> None:
     project = GitProject(tmp_path / "project")
     os.symlink("/etc/passwd", project.root / "link.sh")
     commit = project.commit("Begin", {"latin.sh": b"# caf\xe9\n", "real.sh": "# yes\n"})

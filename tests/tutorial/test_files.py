@@ -16,14 +16,14 @@ from swarm_tui.tutorial.read import read_blocks, read_tests
     ("content", "words"),
     [(b"", "is empty"), (b"\n \n", "is empty"), (b"# words\n", "no blocks in"), (b"a\nb\xff\n", ":2 is not UTF-8")],
 )
-def test_a_tutorial_that_says_nothing_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+def test_empty_tutorial_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "tutorial.sh"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=words):
         read_blocks(path)
 
 
-def test_a_tutorial_that_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_tutorial_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="file not found"):
         read_blocks(tmp_path / "missing.sh")
@@ -34,7 +34,7 @@ def test_a_tutorial_that_is_no_file_is_refused(tmp_path: Path) -> None:
         read_blocks(Path("a" * 5000))
 
 
-def test_tests_are_read_in_the_order_of_their_paths(tmp_path: Path) -> None:
+def test_tests_are_read_in_path_order(tmp_path: Path) -> None:
     for name in ("b/test_b.py", "test_a.py", "c_test.py", "helper.py", ".hidden/test_h.py", "venv/test_v.py"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -47,14 +47,14 @@ def test_tests_are_read_in_the_order_of_their_paths(tmp_path: Path) -> None:
     assert [Path(file.file).name for file in found if isinstance(file, BrokenFile)] == ["test_bad.py"]
 
 
-def test_one_file_may_be_given(tmp_path: Path) -> None:
+def test_single_test_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "anything.py").write_text("def test_a(): ...\n")
     (file,) = read_tests(tmp_path / "anything.py")
     assert isinstance(file, TestFile)
     assert file.tests[0].name == "test_a"
 
 
-def test_a_missing_folder_is_refused_and_a_dangling_link_is_named(tmp_path: Path) -> None:
+def test_missing_folder_and_dangling_link_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not found"):
         list(read_tests(tmp_path / "missing"))
     (tmp_path / "test_gone.py").symlink_to(tmp_path / "gone.py")

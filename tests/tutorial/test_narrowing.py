@@ -1,4 +1,4 @@
-"""A check narrowed to some blocks, named by line or title."""
+"""A check limited to some blocks, selected by line or title."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_blocks_are_named_by_line_or_title() -> None:
         choose_blocks(BLOCKS, ["one", "three"])
 
 
-def test_only_what_concerns_the_blocks_is_left() -> None:
+def test_findings_are_limited_to_blocks() -> None:
     source = cite("test_old", "# one", "run one --old") + cite("test_gone", "# gone", "altogether else")
     check = check_tutorial(BLOCKS, [find_tests(source.encode(), "test_it.py")])
     one = narrow_check(check, BLOCKS[:1])

@@ -1,4 +1,4 @@
-"""What is left to do on a tutorial, cut into batches, and found again by a batch's text."""
+"""Open work on a tutorial, split into batches."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def committed(tutorial: str, source: str = "") -> CommittedTutorial:
     return CommittedTutorial(tutorial, (find_tests(source.encode(), "tests/test_it.py"),), ("tests/test_it.py",))
 
 
-def test_comments_wait_for_commands_but_headings_and_titles_do_not() -> None:
+def test_comments_need_commands_but_headings_do_not() -> None:
     found = [(block.line, block.title, block.section) for block in parse_unfilled(TUTORIAL)]
     assert found == [
         (11, "greet everybody who is here", "GREETINGS"),
@@ -61,27 +61,27 @@ def test_comments_wait_for_commands_but_headings_and_titles_do_not() -> None:
 
 
 @pytest.mark.parametrize("title", ["── Begin ──", "SEE ALSO", "Getting started", "=== more"])
-def test_what_looks_like_a_title_is_one(title: str) -> None:
+def test_short_line_is_a_title(title: str) -> None:
     assert parse_unfilled(f"a\n\n# {title}\n\nb\n") == ()
 
 
 @pytest.mark.parametrize("task", ["list it", "List all of what there is", "Is it there?", "`list` it", "Use it."])
-def test_what_reads_like_a_task_waits(task: str) -> None:
+def test_sentence_is_open_work(task: str) -> None:
     assert [block.title for block in parse_unfilled(f"a\n\n# {task}\n\nb\n")] == [task.removesuffix(":")]
 
 
-def test_fill_is_about_comments_and_sync_about_blocks() -> None:
+def test_fill_covers_comments_and_sync_blocks() -> None:
     assert [item.block.line for item in find_open_work("fill", committed(TUTORIAL)).items] == [11, 19]
     assert [item.block.line for item in find_open_work("sync", committed(TUTORIAL)).items] == [8]
 
 
-def test_an_edited_block_comes_with_the_tests_to_mend() -> None:
+def test_edited_block_lists_its_tests() -> None:
     source = cite("test_old", "# greet the world", "hello worlds")
     (item,) = find_open_work("sync", committed(TUTORIAL, source)).items
     assert [miss.test.name for miss in item.near_misses] == ["test_old"]
 
 
-def test_tests_of_blocks_that_are_gone_are_removed_and_others_are_not() -> None:
+def test_tests_of_deleted_blocks_are_removed() -> None:
     source = (
         cite("test_gone", "# something else altogether", "format --the-disk now")
         + cite("test_here", "# greet the world", "hello world")
@@ -92,7 +92,7 @@ def test_tests_of_blocks_that_are_gone_are_removed_and_others_are_not() -> None:
     assert [test.name for test in find_open_work("sync", committed(TUTORIAL, source)).removed] == ["test_gone"]
 
 
-def test_a_batch_is_named_by_its_first_block_and_found_again_by_its_text() -> None:
+def test_batch_is_named_by_first_block_and_found_by_text() -> None:
     work = find_open_work("fill", committed(TUTORIAL))
     (batch,) = batches_of(work.items, 4)
     assert name_of_batch("tutorial.sh", batch) == "tutorial.sh::11 greet everybody who is here (+1)"
@@ -101,7 +101,7 @@ def test_a_batch_is_named_by_its_first_block_and_found_again_by_its_text() -> No
 
 
 @given(st.lists(st.text("abc #<EOF\n", max_size=30), max_size=12), st.integers(1, 5))
-def test_every_item_is_in_one_batch_and_found_again(parts: list[str], size: int) -> None:
+def test_every_item_is_in_one_batch(parts: list[str], size: int) -> None:
     work = find_open_work("sync", committed("\n\n".join(parts)))
     batches = batches_of(work.items, size)
     assert [item for batch in batches for item in batch] == list(work.items)
@@ -112,12 +112,12 @@ def test_every_item_is_in_one_batch_and_found_again(parts: list[str], size: int)
             assert {item.key for item in again} == {item.key for item in batch} <= keys
 
 
-def test_a_block_gets_a_test_file_of_its_own() -> None:
+def test_block_has_separate_test_file() -> None:
     (item,) = find_open_work("sync", committed(TUTORIAL)).items
     assert file_for(item, "tests", ()) == "tests/test_greet_the_world.py"
     assert file_for(item, ".", ["test_greet_the_world.py"]) == "test_greet_the_world_8.py"
 
 
-def test_the_tool_is_what_most_commands_call() -> None:
+def test_tool_is_most_frequent_command() -> None:
     assert guess_tool("cd x\ncd y\ncd z\nA=b tool go\n\ntool stop\n") == "tool"
     assert guess_tool("# nothing\n") == ""

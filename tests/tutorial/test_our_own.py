@@ -1,4 +1,4 @@
-"""Our own tutorial teaches every command that there is."""
+"""Our own tutorial covers every command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_every_command_has_a_block() -> None:
     assert {command.name for command in COMMANDS} <= taught
 
 
-def test_every_action_on_a_tutorial_has_a_block() -> None:
+def test_every_tutorial_action_has_a_block() -> None:
     lines = [line for block in read_blocks(TUTORIAL) for line in block.commands]
     taught = {match[1] for line in lines for match in re.finditer(r"\bswarm-tui tutorial ([a-z-]+)", line)}
     assert {"blocks", "check", "fill", "sync", "install-command"} <= taught

@@ -1,4 +1,4 @@
-"""Taking tests out of a file: with what belongs to them, and nothing else."""
+"""Removing tests from a file."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def names_in(source: bytes) -> list[str]:
     ]
 
 
-def test_a_test_goes_with_its_decorators_and_comments() -> None:
+def test_test_is_removed_with_decorators_and_comments() -> None:
     left = without_tests(SOURCE.encode(), ["test_first"])
     assert left is not None
     assert left.decode() == '"""Tests."""\n\nimport pytest\n' + SOURCE[SOURCE.index("\n\ndef test_second") :]
 
 
-def test_a_method_goes_and_its_class_with_the_last_one() -> None:
+def test_class_is_removed_with_last_method() -> None:
     one = without_tests(SOURCE.encode(), ["TestThird::test_a"])
     assert one is not None
     assert names_in(one) == ["test_first", "test_second", "test_b"]
@@ -60,21 +60,21 @@ def test_a_method_goes_and_its_class_with_the_last_one() -> None:
     assert both.endswith(b"def test_second():\n    pass\n")
 
 
-def test_a_file_without_any_test_left_goes() -> None:
+def test_file_without_tests_is_removed() -> None:
     assert without_tests(b'"""Tests."""\nimport os\n\ndef test_a():\n    pass\n', ["test_a"]) is None
 
 
-def test_what_others_may_use_stays() -> None:
+def test_helpers_are_kept() -> None:
     assert without_tests(b"HELPER = 1\n\ndef test_a():\n    pass\n", ["test_a"]) == b"HELPER = 1\n"
 
 
 @pytest.mark.parametrize("names", [["test_other"], ["test_b"], []])
-def test_a_name_that_is_not_there_changes_nothing(names: list[str]) -> None:
+def test_unknown_name_changes_nothing(names: list[str]) -> None:
     assert without_tests(SOURCE.encode(), names) == SOURCE.encode()
 
 
 @given(st.sets(st.sampled_from(["test_first", "test_second", "TestThird::test_a", "TestThird::test_b"]), max_size=3))
-def test_exactly_the_named_tests_go_and_the_rest_is_python(gone: set[str]) -> None:
+def test_only_named_tests_are_removed(gone: set[str]) -> None:
     left = without_tests(SOURCE.encode(), gone)
     assert left is not None
     everything = ["test_first", "test_second", "TestThird::test_a", "TestThird::test_b"]

@@ -1,4 +1,4 @@
-"""The slash command for Claude Code: written, written again, and never over what somebody else wrote."""
+"""Installing the slash command for Claude Code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from swarm_tui.cli.tutorial import COMMAND_FILE, install_slash_command
 from swarm_tui.errors import SwarmError, UsageError
 
 
-def test_the_command_is_written_and_written_again(tmp_path: Path) -> None:
+def test_command_file_is_written_and_updated(tmp_path: Path) -> None:
     place = install_slash_command(tmp_path)
     text = place.read_text()
     assert text.startswith("---\ndescription: ")
@@ -20,7 +20,7 @@ def test_the_command_is_written_and_written_again(tmp_path: Path) -> None:
     assert install_slash_command(tmp_path).read_text() == text
 
 
-def test_what_is_not_ours_is_never_overwritten(tmp_path: Path) -> None:
+def test_foreign_file_is_not_overwritten(tmp_path: Path) -> None:
     place = tmp_path / COMMAND_FILE
     place.parent.mkdir(parents=True)
     place.write_text("mine")
@@ -34,7 +34,7 @@ def test_what_is_not_ours_is_never_overwritten(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere.md").exists()
 
 
-def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
+def test_invalid_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a folder"):
         install_slash_command(tmp_path / "missing")
     (tmp_path / ".claude").write_text("a file in the way")
