@@ -248,7 +248,7 @@ class Preflight:
         if kept.tests and collected is not None and collected.loaded:
             modules = ", ".join(sorted(collected.loaded)[:FILES_NAMED])
             self._progress(
-                f"in a copy, {modules} are imported from your checkout, so changes by agents would not be tested; "
+                f"tests in a copy import {modules} from your checkout, so changes by agents would not be tested; "
                 "install the project in each copy with --setup, and name that Python with --python"
             )
         if kept.tests and self._options.baseline:

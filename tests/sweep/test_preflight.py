@@ -354,7 +354,7 @@ async def test_modules_imported_from_checkout_are_named(project: GitProject) -> 
         },
     )
     _, output = await run(project)
-    assert "in a copy, pkg would come from your checkout" in output
+    assert "tests in a copy import pkg from your checkout" in output
 
 
 async def test_ignored_files_are_listed(project: GitProject) -> None:
