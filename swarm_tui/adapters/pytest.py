@@ -21,7 +21,7 @@ from swarm_tui.adapters.processes.inherited_channel import InheritedChannel
 from swarm_tui.adapters.processes.run import Finished, run_process
 from swarm_tui.errors import AdapterError, LimitExceeded, ProgramMissing, UsageError
 from swarm_tui.files import read_regular
-from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.text import parse_object, plain, plain_lines
 
 LOOKED_EVERY: Final = 0.3
 
@@ -458,11 +458,7 @@ def read_report(content: bytes, secret: bytes, *, is_cut: bool = False) -> RunRe
 def _fields(line: bytes, secret: bytes) -> dict[str, Any]:
     if not line.startswith(secret):
         return {}
-    try:
-        fields = json.loads(line[len(secret) :])
-    except (ValueError, RecursionError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
+    return parse_object(line[len(secret) :])
 
 
 RUN_PYTEST_NAME: Final = "swarm_live/run_pytest.py"

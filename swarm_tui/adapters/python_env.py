@@ -7,14 +7,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.processes.environment import project_environment, scrubbed_environment
-from swarm_tui.adapters.processes.run import run_process
+from swarm_tui.adapters.processes.run import run_process, run_process_blocking
 from swarm_tui.errors import AdapterError, ProgramMissing
 from swarm_tui.model.text import plain
 
@@ -216,17 +215,10 @@ def _link(link: Path, target: str) -> None:
 
 @functools.lru_cache(maxsize=32)
 def _ask(python: str, _modified: int) -> _Below:
+    finished = run_process_blocking([python, "-c", _QUESTION], environment=project_environment(), timeout=_ASK_TIMEOUT)
     try:
-        done = subprocess.run(
-            [python, "-c", _QUESTION],
-            env=project_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_ASK_TIMEOUT,
-            check=True,
-        )
-        told = json.loads(done.stdout)
-        major, minor, micro = told["version"]
-        return _Below(told["base"], (major, minor, micro), told["bin"], tuple(told["packages"]))
-    except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError) as error:
-        raise AdapterError(f"{python} does not say what it is", "try it with -c 'import site'") from error
+        answer = json.loads(finished.stdout)
+        major, minor, micro = answer["version"]
+        return _Below(answer["base"], (major, minor, micro), answer["bin"], tuple(answer["packages"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise AdapterError(f"{python} does not run", f"try `{python} -c 'import site'`") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,7 +12,7 @@ from swarm_tui.agents.contract import CONDITION_PATH
 from swarm_tui.agents.summary import number_of
 from swarm_tui.limits.events import ApiError, api_error_text
 from swarm_tui.model.questions import ClosedQuestion, Question
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import parse_json, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +132,12 @@ class ConditionObserver:
     def set_contents(self, name: str, contents: Mapping[str, bytes]) -> None:
         raw = next(iter(contents.values()), b"{}")
         try:
-            report = json.loads(raw)
+            report = parse_json(raw)
             kind, until = report.get("trouble"), number_of(report.get("until"))
             fields = {**report, "kind": kind, "until": until, "is_claim": True}
             self._trouble = msgspec.convert(fields, ApiError) if kind else None
             self._words = plain(str(report.get("words") or ""), _WORDS_LIMIT)
-        except (ValueError, AttributeError, TypeError, RecursionError):
+        except (ValueError, AttributeError, TypeError):
             self._trouble = None
 
     def observe(self, now: float) -> Observation | None:

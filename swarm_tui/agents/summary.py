@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from typing import Any, Final
 
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import parse_object, plain
 from swarm_tui.money.events import MOST_DOLLARS, MOST_TOKENS, ModelTokens
 
 CALLS_KEPT: Final = 500
@@ -86,12 +86,7 @@ class TranscriptSummary:
     def read(self, lines: Iterable[bytes]) -> None:
         """Read more lines of the transcript; ignore lines that are not records."""
         for line in lines:
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict):
-                self._read_record(record)
+            self._read_record(parse_object(line))
 
     def _read_record(self, record: dict[str, Any]) -> None:
         if record.get("source") != "agent":

@@ -26,7 +26,7 @@ from swarm_tui.hosts.mirror import HostMirror
 from swarm_tui.hosts.processes import PS_COMMAND
 from swarm_tui.hosts.protocol import HostUnreachable
 from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import parse_json, plain
 
 LINE_LIMIT: Final = 1 << 25
 _CHUNK: Final = 1 << 18
@@ -328,8 +328,8 @@ class SshLink:
 
     def _take(self, line: bytes) -> None:
         try:
-            said = json.loads(line)
-        except (ValueError, RecursionError):
+            said = parse_json(line)
+        except ValueError:
             if not self.is_there and not self.greeting:
                 self.greeting = plain(line.decode("utf-8", "replace"), 80).strip()
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import fnmatch
-import json
 import os
 import stat
 import time
@@ -44,6 +43,7 @@ from swarm_tui.hosts.protocol import (
 )
 from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
 from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.text import parse_json, parse_object
 
 # mngr notes every 5 s that a pane lives; an older note than this says nothing.
 _PANE_NOTE_LIFETIME: Final = 12.0
@@ -73,7 +73,7 @@ class AgentRecords:
                 # An agent that is being made, or was just destroyed.
                 self._records.pop(entry.name, None)
                 continue
-            except (OSError, ValueError, RecursionError):
+            except (OSError, ValueError):
                 if entry.name not in self._records:
                     unreadable.append(entry.name)
                     continue
@@ -89,7 +89,7 @@ def has_live_pane(state_dir: Path, processes: ProcessTable) -> bool:
     try:
         if time.time() - note.stat().st_mtime > _PANE_NOTE_LIFETIME:
             return False
-        return int(json.loads(read_regular(note))["pane_pid"]) in processes.command_of
+        return int(parse_json(read_regular(note))["pane_pid"]) in processes.command_of
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -109,8 +109,8 @@ def _read_record(
     signature = (status.st_mtime_ns, status.st_size)
     if known is not None and known[0] == signature:
         return known
-    record = json.loads(read_regular(path))
-    if not isinstance(record, dict) or not record.get("id") or not record.get("name"):
+    record = parse_object(read_regular(path))
+    if not record.get("id") or not record.get("name"):
         raise ValueError("no record of an agent")
     return signature, record
 

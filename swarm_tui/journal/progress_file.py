@@ -13,7 +13,7 @@ from swarm_tui.files import read_regular, replacing
 from swarm_tui.integrator.events import Integration
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.formatting import Progress, duration
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import parse_json, plain
 
 PROGRESS_FILE: Final = "progress.json"
 WRITTEN_EVERY: Final = 0.3
@@ -50,7 +50,7 @@ def integration_progress(folder: SweepFolder, integration: Integration, now: flo
 def read_progress(path: Path, now: float, since: float = 0.0) -> Progress | None:
     """Return the progress in a file; None if it is missing, invalid, or older than `since`."""
     try:
-        fields = json.loads(read_regular(path, _SIZE_LIMIT))
+        fields = parse_json(read_regular(path, _SIZE_LIMIT))
         at, left, whole = float(fields["at"]), fields.get("seconds_left"), fields.get("whole")
         if at < since:
             return None
@@ -62,5 +62,5 @@ def read_progress(path: Path, now: float, since: float = 0.0) -> Progress | None
             whole=float(whole) if whole is not None else None,
         )
         return replace(progress, seconds_left=max(0.0, float(left) - (now - at)) if left is not None else None)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None

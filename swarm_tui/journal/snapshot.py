@@ -31,6 +31,7 @@ from swarm_tui.journal.state import SweepState
 from swarm_tui.limits.events import ApiAccess
 from swarm_tui.model.event import LogLine
 from swarm_tui.model.questions import AnswerRule
+from swarm_tui.model.text import parse_json
 from swarm_tui.money.events import Budget, Spending
 
 SNAPSHOT_VERSION: Final = 6
@@ -104,7 +105,7 @@ def read_snapshot(path: Path, journal: Path) -> tuple[SweepState, int]:
     """Return the state of a snapshot and its offset in the journal; a new state and 0 if it is missing or invalid."""
     try:
         first, _, content = _read(path).partition(b"\n")
-        header = json.loads(first[:1000])
+        header = parse_json(first[:1000])
         expected = _header(content)
         if {name: header[name] for name in expected} != expected:
             return SweepState(), 0
@@ -121,10 +122,10 @@ def keep_former_snapshot(path: Path, folder: Path) -> None:
     """Copy the current snapshot, which is about to be replaced, to the folder of former snapshots."""
     try:
         content = read_regular(path, SIZE_LIMIT)
-        offset = int(json.loads(content[: content.index(b"\n")])["offset"])
+        offset = int(parse_json(content[: content.index(b"\n")])["offset"])
         folder.mkdir(exist_ok=True)
         write_beside(folder / f"{offset}{_FORMER_SUFFIX}", zlib.compress(content, 1))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, JournalError):
+    except (OSError, ValueError, KeyError, TypeError, JournalError):
         # An earlier snapshot will be used instead.
         return
     offsets = sorted(former_snapshots(folder))
@@ -148,8 +149,8 @@ def last_snapshot(path: Path) -> dict[int, Path]:
     """Return the current snapshot by the journal offset in its first line; empty if there is none."""
     try:
         with open_regular(path) as file:
-            offset = json.loads(file.readline(1000))["offset"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            offset = parse_json(file.readline(1000))["offset"]
+    except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {offset: path} if type(offset) is int and offset > 0 else {}
 

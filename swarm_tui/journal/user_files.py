@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import SweepFolder, write_beside
+from swarm_tui.model.text import parse_json
 
 SEEN_FILES_KEPT: Final = 500
 
@@ -61,9 +62,9 @@ class LastVisit(NamedTuple):
 def read_seen(state: Path, folder: SweepFolder) -> LastVisit | None:
     """Return the last visit to a sweep; None if there was none."""
     try:
-        content = json.loads(read_regular(_seen_file(state, folder)))
+        content = parse_json(read_regular(_seen_file(state, folder)))
         seen = LastVisit(int(content["seq"]), float(content["at"]))
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
     return seen if seen.seq >= 0 and 0 <= seen.at < 1e11 else None
 

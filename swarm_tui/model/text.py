@@ -1,16 +1,34 @@
-"""Make text and Python source from agents safe to print and parse."""
+"""Make text, JSON and Python source from agents safe to print and parse."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 _SIZE_LIMIT: Final = 1_000_000
 _DEPTH_LIMIT: Final = 100
 """Levels of the syntax tree. Recursive functions, such as those of `ast`, fail after a few hundred levels."""
+
+
+def parse_json(text: bytes | str) -> Any:
+    """Return the value of a JSON text. Raise ValueError if it is invalid or nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def parse_object(text: bytes | str) -> dict[str, Any]:
+    """Return the JSON object in a text; {} if the text is anything else."""
+    try:
+        content = parse_json(text)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def read_python(source: bytes | str) -> ast.Module | None:

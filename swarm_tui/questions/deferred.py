@@ -11,6 +11,7 @@ from swarm_tui.journal.append import append_line
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.requests import user_name
+from swarm_tui.model.text import parse_json
 
 PUT_OFF_FILE: Final = "later.jsonl"
 
@@ -30,10 +31,10 @@ class DeferredItems:
             self._items.clear()
         for _, line in lines:
             try:
-                change = json.loads(line)
+                change = parse_json(line)
                 named = {item for item in change["items"] if isinstance(item, str)}
                 is_later = change["is_later"] is True
-            except (ValueError, KeyError, TypeError, RecursionError):
+            except (ValueError, KeyError, TypeError):
                 continue
             self._items = self._items | named if is_later else self._items - named
         return frozenset(self._items)

@@ -24,6 +24,7 @@ from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.journal.user_files import config_file, config_table, read_config, state_folder
+from swarm_tui.model.text import parse_json
 from swarm_tui.room.actions import SCOPES, actions_in
 
 if TYPE_CHECKING:
@@ -148,11 +149,11 @@ def _read_keys(table: dict[str, Any], path: Path) -> dict[str, tuple[str, ...]]:
 
 def _read_remembered(path: Path) -> Remembered:
     try:
-        content = json.loads(read_regular(path))
+        content = parse_json(read_regular(path))
         plain_values = {entry.name: content[entry.name] for entry in fields(Remembered) if entry.name in content}
         defaults = asdict(Remembered())
         return replace(
             Remembered(), **{name: value for name, value in plain_values.items() if type(value) is type(defaults[name])}
         )
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError):
         return Remembered()

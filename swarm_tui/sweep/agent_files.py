@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from swarm_tui.agents.observer import AgentObserver
 from swarm_tui.failures.events import parse_failure
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, FileSlice, FoundFile, ReadRequest
 from swarm_tui.journal.work_events import Committed, ForeignImports, Try, TryFinished, TryStarted
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import parse_object, plain
 from swarm_tui.transcripts.locate import fits_pattern
 
 LINE_LIMIT: Final = 1 << 20
@@ -157,7 +156,7 @@ class TryReader:
 
     def read(self, lines: Iterable[bytes]) -> list[TryEvent]:
         """Return the events for the lines; other lines are skipped."""
-        events = (self._event(fields) for fields in map(_fields, lines) if fields)
+        events = (self._event(fields) for fields in map(parse_object, lines) if fields)
         return [event for event in events if event is not None]
 
     def _event(self, fields: dict[str, Any]) -> TryEvent | None:
@@ -196,11 +195,3 @@ class TryReader:
             return None
         self._foreign = found
         return ForeignImports(test=self._test, modules=found)
-
-
-def _fields(line: bytes) -> dict[str, Any] | None:
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return fields if isinstance(fields, dict) else None

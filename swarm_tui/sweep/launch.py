@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import posixpath
 import re
@@ -34,7 +33,7 @@ from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
 from swarm_tui.model.results import LIVING_STATES, State
 from swarm_tui.model.run_limits import free_number, own_variables
 from swarm_tui.model.spec import SweepSpec
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import parse_object, plain
 from swarm_tui.sweep.agent_context import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, held_refs, slug_of
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.copies import preparation_words, task_for
@@ -237,10 +236,7 @@ async def _earlier_agents(context: SweepContext, agent: str, attempt: int, host:
 async def recorded_name(hosts: Hosts, address: AgentAddress) -> str | None:
     """Return the name in mngr's record of an agent; None when there is no such agent."""
     (piece,) = await hosts.read_files([ReadRequest(AgentFile(address, "data.json"), limit=RECORD_LIMIT)])
-    try:
-        name = json.loads(piece.content).get("name") if piece is not None else None
-    except (ValueError, AttributeError, RecursionError):
-        return None
+    name = parse_object(piece.content).get("name") if piece is not None else None
     return name if isinstance(name, str) else None
 
 

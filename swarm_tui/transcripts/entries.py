@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import from_json
 
 from swarm_tui.model.formatting import file_size
-from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.text import parse_json, plain, plain_lines
 
 _FILE_KEYS: Final = ("file_path", "notebook_path", "path", "file")
 _OLD_KEYS: Final = ("old_string", "old_str", "old")
@@ -213,8 +213,8 @@ def record_time(raw: bytes) -> float | None:
 def loads_or_none(raw: bytes) -> Any:
     """Return the value of a JSON text, or None if it is invalid or nested too deeply."""
     try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
+        return parse_json(raw)
+    except ValueError:
         return None
 
 

@@ -10,7 +10,6 @@ import functools
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Final
 from swarm_tui.adapters.processes.environment import project_environment
 from swarm_tui.adapters.processes.group import how_to_get
 from swarm_tui.adapters.processes.inherited_channel import InheritedChannel
-from swarm_tui.adapters.processes.run import Finished, run_process
+from swarm_tui.adapters.processes.run import Finished, run_process, run_process_blocking
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
 from swarm_tui.model.run_limits import PROCESS_LIMIT, Confinement
 from swarm_tui.model.text import plain
@@ -171,22 +170,15 @@ def _needs_of(python: str, checkout: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=32)
 def _ask(python: str, _modified: int, checkout: str) -> tuple[str, ...]:
-    """Return the folders that an interpreter reads, without those of a checkout that are not its environment's."""
+    """Return the folders that an interpreter reads; of the checkout, only those of the interpreter's environment."""
+    words, environment = [python, "-c", _QUESTION], project_environment()
+    finished = run_process_blocking(words, cwd=Path("/"), environment=environment, timeout=_ASK_TIMEOUT)
     try:
-        done = subprocess.run(
-            [python, "-c", _QUESTION],
-            env=project_environment(),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_ASK_TIMEOUT,
-            check=True,
-        )
-        told = [path for path in json.loads(done.stdout) if isinstance(path, str)]
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise AdapterError(f"{python} does not say what it needs", "try it with -c 'import sys'") from error
-    prefix = told[0]
-    folders = [os.path.dirname(python), *(path for path in told if os.path.isabs(path))]
+        paths = [path for path in json.loads(finished.stdout) if isinstance(path, str)]
+    except ValueError as error:
+        raise AdapterError(f"{python} does not run", f"try `{python} -c 'import sys'`") from error
+    prefix = paths[0]
+    folders = [os.path.dirname(python), *(path for path in paths if os.path.isabs(path))]
     return tuple(
         path
         for folder in folders

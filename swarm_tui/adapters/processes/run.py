@@ -232,11 +232,16 @@ async def run_process(
 
 
 def run_process_blocking(
-    arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout: float = 60.0
+    arguments: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 60.0,
 ) -> Finished:
-    """Run a program to its end where no event loop runs, as `run_process` does."""
+    """Run a program to its end like `run_process`, without an event loop."""
     started = time.monotonic()
-    process = start_group(arguments, environment=scrubbed_environment() if environment is None else environment)
+    environment = scrubbed_environment() if environment is None else environment
+    process = start_group(arguments, cwd=cwd, environment=environment)
     try:
         stdout, stderr = communicate(process, None, timeout)
     except subprocess.TimeoutExpired:

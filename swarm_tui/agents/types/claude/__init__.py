@@ -9,10 +9,11 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from swarm_tui.agents.types import AgentStart, AgentType, HomeLeftovers, Login, Permission
 from swarm_tui.files import read_regular
+from swarm_tui.model.text import parse_json, parse_object
 from swarm_tui.transcripts.locate import TranscriptSources
 
 if TYPE_CHECKING:
@@ -64,23 +65,15 @@ SETTINGS_PATH: Final = ".claude/settings.json"
 
 def unapproved_servers(servers: bytes, settings: Iterable[bytes]) -> tuple[str, ...]:
     """Return the servers in `.mcp.json` that no settings approve; `settings` are the contents of settings files."""
-    declared = _object(servers).get("mcpServers")
+    declared = parse_object(servers).get("mcpServers")
     approved: set[str] = set()
     for content in settings:
-        found = _object(content)
+        found = parse_object(content)
         if found.get("enableAllProjectMcpServers") is True:
             return ()
         names = found.get("enabledMcpjsonServers")
         approved |= {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
     return tuple(sorted(declared.keys() - approved)) if isinstance(declared, dict) else ()
-
-
-def _object(raw: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 SETTINGS_PATHS: Final = (".claude/settings.json", ".claude/settings.local.json")
@@ -93,11 +86,11 @@ def settings_problem(content: bytes) -> str:
     if not text:
         return ""
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except json.JSONDecodeError as error:
         return f"invalid JSON in line {error.lineno} ({error.msg})"
-    except RecursionError:
-        return "nested too deeply"
+    except ValueError as error:
+        return str(error)
     if not isinstance(found, dict):
         return "not a JSON object"
     wrong = next((name for name in _OBJECTS if not isinstance(found.get(name, {}), dict)), "")
@@ -220,9 +213,9 @@ class ClaudeType(AgentType):
 
     def read_login(self, code: int, output: str, environment: Mapping[str, str]) -> Login:
         try:
-            status = json.loads(output)
+            status = parse_json(output)
             is_logged_in, method = bool(status["loggedIn"]), status.get("authMethod")
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             # A wrapper, or a version without this command: it may still be logged in.
             return Login(None)
         has_token = method == "oauth_token" and "CLAUDE_CODE_OAUTH_TOKEN" in environment

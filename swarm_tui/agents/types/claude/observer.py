@@ -23,7 +23,7 @@ from swarm_tui.model.questions import (
     is_declined,
     permission_in,
 )
-from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.model.text import parse_object, plain, plain_lines
 
 TEXT_LIMIT: Final = 2_000
 LABEL_LIMIT: Final = 300
@@ -270,14 +270,16 @@ class ClaudeObserver:
         for line in lines:
             if name == DEBUG.name:
                 self._add_debug_line(line)
-            elif name == EVENTS.name and (event := _object(line)):
+            elif name == EVENTS.name and (event := parse_object(line)):
                 self._add_event(event)
 
     def set_contents(self, name: str, contents: Mapping[str, bytes]) -> None:
         if name == MAIN_PROCESS.name:
             self._process_id = next(iter(contents.values()), b"").decode("ascii", "replace").strip()
         elif name == SESSION.name:
-            sessions = {path.rpartition("/")[2].removesuffix(".json"): _object(raw) for path, raw in contents.items()}
+            sessions = {
+                path.rpartition("/")[2].removesuffix(".json"): parse_object(raw) for path, raw in contents.items()
+            }
             # A Claude Code that the agent starts as a command writes its session file into the same folder.
             session = sessions.get(self._process_id) or min(sessions.values(), key=_started_at, default={})
             status = session.get("status")
@@ -409,11 +411,3 @@ def _trouble_of_status(status: str) -> ApiErrorKind | None:
 def _started_at(session: dict[str, Any]) -> float:
     started = session.get("startedAt")
     return float(started) if isinstance(started, int | float) else float("inf")
-
-
-def _object(raw: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
