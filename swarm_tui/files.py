@@ -76,8 +76,8 @@ def new_file(path: Path, mode: int = 0o600) -> BinaryIO:
 def replacing(path: Path, mode: int = 0o600, *, is_new: bool = False, is_synced: bool = True) -> Iterator[BinaryIO]:
     """Open a new file in the same folder. It replaces `path` if no error occurs.
 
-    Its name is unpredictable, so that nobody can put a file or a link in its place. With `is_new`, an existing file
-    is not replaced: raise FileExistsError.
+    Its name is unpredictable, so that no other process can put a file or a link in its place. With `is_new`, an
+    existing file is not replaced: raise FileExistsError.
     """
     draft = path.with_name(f".{path.name[:50]}.{os.urandom(8).hex()}.draft")
     try:

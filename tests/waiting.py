@@ -17,7 +17,7 @@ Found = TypeVar("Found")
 
 PATIENCE: Final = 120.0
 """Time limit of a wait in seconds. On a busy machine everything takes ten times as long."""
-LONGEST_PHASE: Final = 600.0
+LONGEST_PHASE: Final = 900.0
 """Time limit in seconds for the setup, the call and the teardown of a test."""
 PAUSE: Final = 0.02
 

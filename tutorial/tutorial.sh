@@ -6,63 +6,63 @@ set -euo pipefail
 # FIRST STEPS
 ##############################################################################
 
-# see what there is to do
+# list the commands
 swarm-tui --help
 
-# see which version this is
+# print the version
 swarm-tui --version
 
-# every command explains itself, with examples
+# every command has a help page with examples
 swarm-tui tutorial --help
 
-# a command that is mistyped is told what was probably meant, and nothing is done
+# a mistyped command prints the most similar one and does nothing
 swarm-tui tutorail
 
-# pressing tab completes commands, options and sweeps, once this is in ~/.bashrc
+# complete commands, options and sweeps with Tab; add this line to ~/.bashrc
 eval "$(swarm-tui completion bash)"
 
-# see what is missing on this machine, and how to get it
+# check this machine for missing programs, and how to install them
 swarm-tui doctor
 
-# the other machines that agents can run on; `swarm-tui hosts add user@machine` adds one
+# list the hosts that agents can run on; to add one: `swarm-tui hosts add user@machine`
 swarm-tui hosts list
 
 ##############################################################################
 # WATCHING
-#   The room shows every test of a sweep at once. Nothing has to be set up to have a look.
+#   The room shows every test of a sweep on one screen. A simulated sweep needs no setup.
 ##############################################################################
 
-# write a simulated sweep of 60 tests, more than half of it done: nothing is run
+# write a simulated sweep of 60 tests, 60 % done; no agent or test runs
 swarm-tui simulate --headless --tests 60 --ahead 0.6 --seconds 0 simulated
 
-# open the room on it; `?` shows the keys, q leaves
+# open the room on this sweep; press `?` to show the keys, `q` to quit
 swarm-tui open ./simulated
 
-# the same in words, only what needs a look
+# print the tests that need attention
 swarm-tui status ./simulated --only blocked,failed
 
-# the same sweep a minute before its end; `open --at` shows that in the room, where [ and ] go on from there
+# print the state one minute before the end; `open --at -1m` opens the room at that time
 swarm-tui status ./simulated --at -1m
 
-# another sweep, and what is different in it: tests that became red, kept fixes that are broken again, the cost
+# write a second sweep and compare both: tests that now fail, kept fixes that are broken again, cost
 swarm-tui simulate --headless --tests 64 --ahead 0.6 --seconds 0 --seed 2 later
 swarm-tui compare ./simulated ./later
 
-# wait until something is so, as scripts do; here it is so already
+# wait until a condition is true, for scripts; here it is true immediately
 swarm-tui wait --until 'failed or done' ./simulated
 
-# what has happened in it, one JSON object a line; --follow goes on until the sweep is finished
+# print the events, one JSON object per line; --follow continues until the sweep has finished
 swarm-tui events --json ./simulated
 
-# a whole sweep on a sample project, in two minutes and without a model; what it offers:
+# show the options of the demo: a complete sweep on a sample project, without a model
 swarm-tui demo --help
 
 ##############################################################################
 # A SWEEP
-#   One agent works on each test, in a copy of the repository. Your checkout is left alone.
+#   One agent works on each test, in a copy of the repository. Your checkout does not change.
 ##############################################################################
 
-# a small project to try it on: a function that is wrong, and its test
+# create a small project: a function with a bug, and its test
 git init --quiet --initial-branch=main
 git config user.name "Ada Lovelace"
 git config user.email ada@example.org
@@ -81,7 +81,7 @@ printf '%s\n' records .pytest_cache __pycache__ > .gitignore
 git add .
 git commit --quiet --message "Double numbers"
 
-# the offline agent plays recorded work, so that all of this can be tried without a model; this one asks first
+# write a record for the offline agent, which needs no model; this agent asks a question first
 mkdir -p records
 cat > records/double.toml <<'EOF'
 test = "test_double.py::test_double"
@@ -105,7 +105,7 @@ run = "without the one too many"
 commit = "FIX_IMPL"
 message = "Double exactly"
 
-# when it is sent back
+# when the fix is sent back
 [[revise]]
 
 [[revise.step]]
@@ -120,83 +120,83 @@ EOF
 
 ## WHILE IT RUNS
 
-# start a sweep; on a terminal the room opens, here it runs in the background
+# start a sweep in the background; on a terminal, `run` without --headless opens the room
 swarm-tui run --agent offline --records records --headless > sweep.log 2>&1 &
 
-# where does it stand?
+# print the state of the sweep
 swarm-tui status
 
-# stand in front of an agent: look, type, detach
+# show how to attach your terminal to an agent
 swarm-tui attach --help
 
-# all agents of mngr in one grid, also those that you made yourself; without --plain it is a room
+# list all agents of mngr, including those that you created; without --plain the room opens
 swarm-tui watch --plain
 
-# have mngr record the terminal whenever you connect to an agent
+# show how to record the terminal when you connect to an agent with mngr
 swarm-tui record-connect --help
 
-# ask something of the sweep: eight agents at once from now on
+# run at most eight agents at the same time
 swarm-tui request slots 8
 
-# twenty dollars and no more: when they are spent, nothing further is launched until you say so
+# limit the cost to 20 dollars; when the budget is spent, no agent is launched until you raise it
 swarm-tui request budget 20
 
-# stop it; what is done is kept
+# stop the sweep; finished work is kept
 swarm-tui stop
 
-# take it up again, as after a crash or a reboot
+# resume the sweep, for example after a crash or a reboot
 swarm-tui resume --headless > resumed.log 2>&1 &
 
-# everything that needs a person, with the id by which it is answered
+# list everything that needs you, with the id for `swarm-tui answer`
 swarm-tui pending
 
-# how that is done, for one agent or for all that ask the same
+# show how to answer one agent, or all agents with the same question
 swarm-tui answer --help
 
-# write to the agent that waits, named by a part of its test: that is an answer too
+# send a message to the waiting agent; it answers the question
 swarm-tui request message double --text "Yes, please."
 
 ## WHEN IT IS DONE
 
-# the sweeps of this repository
+# list the sweeps of this repository
 swarm-tui list
 
-# the fixes that its agents made, the most useful one first
+# list the fixes, most useful first
 swarm-tui fixes --list
 
-# what a pull request of them would say; with --push it is opened
+# print the text of a pull request; --push opens it
 swarm-tui fixes --pr
 
-# the same as patches for `git am`
+# write the fixes as patches for `git am`
 swarm-tui fixes --patches patches
 
-# what would be without a part of a fix? 1.1 is the first hunk of fix 1, `--json` names all
+# preview the branch without one hunk: 1.1 is the first hunk of fix 1, `--json` lists all hunks
 swarm-tui fixes --revert 1.1 --list
 
-# keep or revert each of them: on a terminal one after the other, here one by its rank
+# revert fix 1 on a new branch; on a terminal, `swarm-tui fixes` opens the review
 swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
 
-# send a fix back to its agent with a word, and wait for what comes of it
+# send a fix back to its agent with a comment, and wait for the revision
 swarm-tui fixes --send-back 1 --why "Add the number to itself."
 swarm-tui wait --until done
 
-# put the branch together once more, and see what the integrator says of it
+# integrate again and print the report of the integrator
 swarm-tui integrate --json
 
-# make a page of everything: it opens anywhere, without a network
+# write the results as static HTML that opens without a network
 swarm-tui report --output page
 
-# remove the agents and their copies; the branches and the sweep's folder stay
+# remove the agents and their copies; the branches and the folder of the sweep remain
 swarm-tui clean --yes
 
 ##############################################################################
 # A TUTORIAL AND ITS TESTS
-#   The tests of a command line program begin with its tutorial.
+#   The end-to-end tests of a command line program can start from its tutorial.
 ##############################################################################
 
 ## BLOCKS
 
-# a tutorial is a shell script: empty lines part its blocks, comments give them titles
+# a tutorial is a shell script: empty lines separate its blocks, comments are their titles
 cat > tutorial.sh <<'EOF'
 #!/bin/sh
 
@@ -205,20 +205,20 @@ cat > tutorial.sh <<'EOF'
 # greet the world
 echo "hello, world"
 
-# greet whoever is here
+# greet the current user
 echo "hello, $(id -un)"
 EOF
 
-# list its blocks, with their lines, sections and titles
+# list the blocks with their lines, sections and titles
 swarm-tui tutorial blocks tutorial.sh
 
-# the same for a script of yours
+# print the blocks as JSON
 swarm-tui tutorial blocks tutorial.sh --json
 
 ## TESTS THAT CITE A BLOCK
 
-# a test says which block it is about, runs commands, and expects something of them;
-# the fixture `e2e` comes with swarm-tui, each test has a home and a folder of its own
+# a test cites its block, runs commands and checks their results;
+# the fixture `e2e` is part of swarm-tui; each test has a separate home and folder
 mkdir -p tests
 cat > tests/test_greetings.py <<'EOF'
 from swarm_tui.e2e import E2eSession, expect
@@ -234,28 +234,28 @@ def test_greet_the_world(e2e: E2eSession) -> None:
     expect(result.stdout).to_equal("hello, world\n")
 
 
-def test_greet_whoever_is_here(e2e: E2eSession) -> None:
+def test_greet_the_current_user(e2e: E2eSession) -> None:
     """Tutorial block:
-        # greet whoever is here
+        # greet the current user
         echo "hello, $(id -un)"
     """
     expect(e2e.run('echo "hello, $(id -un)"').stdout).to_match(r"^hello, \w+")
 EOF
 
-# they are plain pytest tests
+# run the tests with pytest
 python -m pytest -q tests
 
-# each test leaves a transcript: "# " comment, "$ " command, two spaces before what it printed,
-# "! " before what it complained about, "? " its exit code
+# read the transcript of a test: "# " comment, "$ " command, two spaces and standard output,
+# "! " standard error, "? " exit code
 cat .test_output/e2e/*/*world/try_1/transcript.txt
 
-# give a run a name, and keep transcripts of failing tests only
+# name a run, and keep only the transcripts of failing tests
 python -m pytest -q tests --swarm-e2e-run-name before-lunch --swarm-e2e-artifacts on-failure
 
 ## FULL-SCREEN PROGRAMS
 
-# a test can also sit in front of a terminal: press keys, wait for what must appear;
-# what was shown is recorded beside the transcript, as an asciicast
+# a test can also use a terminal: send keys and wait for output;
+# the screen is recorded as an asciicast next to the transcript
 mkdir -p tests
 cat > tests/test_pager.py <<'EOF'
 from swarm_tui.e2e import E2eSession, expect
@@ -272,36 +272,36 @@ def test_a_pager(e2e: E2eSession) -> None:
 EOF
 python -m pytest -q tests/test_pager.py
 
-## DO THEY STILL FIT?
+## CHECK TUTORIAL AND TESTS
 
-# blocks without a test, tests without a block: exit code 1 if there are any
+# list blocks without a test and tests without a block; exit code 1 if there are any
 swarm-tui tutorial check tutorial.sh tests
 
-# when a block was edited since, the check shows the test that cites its old text, and the difference
+# after a change to a block, show the test that cites the old text, and the difference
 sed -i 's/hello, world/good morning, world/' tutorial.sh
 swarm-tui tutorial check tutorial.sh tests
 
-# the same for a script of yours
+# print the findings as JSON
 swarm-tui tutorial check tutorial.sh tests --json
 
-# tests without citations fit too, if the lines of the block stand somewhere in their source
+# accept tests without citations if their source contains the lines of the block
 swarm-tui tutorial check tutorial.sh tests --lenient
 
 ## AGENTS THAT WRITE
 
-# comments that have no commands yet
+# list comments without commands
 swarm-tui tutorial check tutorial.sh
 
-# have agents write the commands below such comments, each block a commit; it says when nothing is left to do
+# have agents write the missing commands, one commit per block
 swarm-tui tutorial fill tutorial.sh
 
-# have agents write tests for blocks that have none, and mend those whose block was edited
+# have agents write missing tests, and update the tests of changed blocks
 swarm-tui tutorial sync tutorial.sh tests
 
-# the same as a slash command for Claude Code: `/swarm-tutorial sync tutorial.sh tests`
+# add a slash command to Claude Code: `/swarm-tutorial sync tutorial.sh tests`
 swarm-tui tutorial install-command
 
-## OUR OWN
+## THIS TUTORIAL
 
-# this tutorial is checked in the same way, in the repository of swarm-tui
+# check this tutorial in the repository of swarm-tui
 swarm-tui tutorial check tutorial/tutorial.sh tests/e2e

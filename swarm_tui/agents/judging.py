@@ -21,7 +21,7 @@ GONE: Final = "gone"
 
 
 class AgentEnd(StrEnum):
-    """How an agent's work ended."""
+    """The end of an agent's work."""
 
     ARCHIVE = "archive"
     TIMEOUT = "timeout"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from swarm_tui.cli.sweep_options import add_display_options, add_options, order_of, show_sweep
 from swarm_tui.errors import NothingConcerned, UsageError
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.options import THEN
 from swarm_tui.model.text import plain
 
@@ -96,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     if imports := ", ".join(plain(name, 80) for name in spec.outside_imports[:10]):
         print_progress(f"not available to agents, because they are outside the project: imports of CLAUDE.md {imports}")
     if spec.confinement is not None:
+        from swarm_tui.model.hosts import LOCAL_HOST
+
         exceptions = "by agents and on hosts" if spec.access or spec.provider != LOCAL_HOST else "by agents"
         print_progress(f"test runs, except {exceptions}, have {spec.confinement.words}; agents are not confined")
     if agent_type.unknown_facts:

@@ -127,7 +127,7 @@ def _cut_tail(path: Path, size: int) -> None:
 
 CHECK_INTERVAL: Final = 2.0
 SNAPSHOT_EVERY: Final = 8_000_000
-"""So many bytes of a journal are read in less than half a second."""
+"""Bytes of the journal between two snapshots. Reading them takes less than half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +138,9 @@ class RecoveredJournal:
     state: SweepState
     repair: Repair
     earlier: tuple[AgentsStopped, ...]
-    """What engines before this one tell of the agents that they stopped."""
+    """The agents that earlier engines stopped."""
     is_resumed: bool
-    """Whether an engine has worked on the sweep before, also where the line that says so is lost."""
+    """Whether an earlier engine ran the sweep, even if its first event is lost."""
 
 
 def take_up_journal(folder: SweepFolder, spec: SweepSpec, clock: Callable[[], float] = time.time) -> RecoveredJournal:
@@ -178,14 +178,14 @@ class JournalOwner:
                 await self.keep()
 
     def count_foreign_lines(self) -> None:
-        """Take what others have written into the state, so that it is said also where a snapshot is read."""
+        """Count the lines of other programs in the state, so that a snapshot reports them, too."""
         new = self._writer.foreign_lines - self._foreign_lines
         if new:
             self._foreign_lines += new
             self._state.ignore_lines(new)
 
     async def keep(self) -> None:
-        """Write a snapshot; one that cannot be written is missed by nobody, as the journal has all of it."""
+        """Write a snapshot. Errors are ignored, because the journal has the same data."""
         size, snapshot = self._writer.size, take_snapshot(self._state)
         self._kept_size = size
         await asyncio.to_thread(self._replace, size, snapshot)

@@ -1,7 +1,7 @@
-"""Decides how many agents may be at work at once: a pure function of the dial so far and what is seen of the agents.
+"""Decides how many agents may run at the same time: a pure function of the throttle and the observed API errors.
 
-When their model or this machine has too much to do, the number is halved, once for each burst of troubles. Each minute
-without trouble it rises by one, up to what the person has set.
+When the model or this machine is overloaded, the number is halved once for each burst of API errors. Each minute
+without errors adds one agent, up to the number that the user has set.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from swarm_tui.adapters.machine import MachineState
 from swarm_tui.limits.events import ApiError, ApiErrorKind, DialTurned, Throttle
 
 BURST: Final = 60.0
-"""Troubles within so many seconds from a halving are answered by it."""
+"""Seconds after a halving in which further API errors belong to the same burst."""
 QUIET: Final = 60.0
-"""After so many seconds without trouble one more agent may work."""
+"""Seconds without API errors after which one more agent may run."""
 FRESH: Final = 5.0
 TOO_MANY_HOLDS: Final = 1_800.0
-"""So long a number of agents that was too much for the model is not tried again."""
+"""Seconds in which a number of agents that overloaded the model is not reached again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottleInputs:
-    """What the dial is turned by."""
+    """The observations that decide about the throttle."""
 
     now: float
     wanted: int
-    """The slots that the person has set."""
+    """The slots that the user has set."""
     active: int
     """Agents that have a slot."""
     given_up: int = 0
-    """Those of them that wait to be told to go on."""
+    """Active agents that wait for permission to continue."""
     troubles: tuple[ApiError, ...] = ()
     """The troubles that agents are in and that time will end."""
     hindered_at: float = 0.0
@@ -40,7 +40,7 @@ class ThrottleInputs:
 
 
 def throttled_slots(dial: Throttle, situation: ThrottleInputs) -> DialTurned | None:
-    """Return how the dial is to be turned now; None when it stays."""
+    """Return the next change of the throttle, or None."""
     slots = situation.wanted if dial.slots is None else min(dial.slots, situation.wanted)
     is_in_effect = situation.active - situation.given_up <= slots
     cause, detail = _cause_to_halve(dial, situation)

@@ -33,7 +33,7 @@ class Fix:
     hunk_of: str = ""
     """For a hunk, the commit of its fix; otherwise ""."""
     by_integrator: str = ""
-    """How an integrating agent changed or added the commit, such as "no agent made this commit"; otherwise ""."""
+    """How an integrating agent changed or added the commit, such as "no agent created this commit"; otherwise ""."""
 
     @property
     def id(self) -> str:

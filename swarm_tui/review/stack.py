@@ -20,7 +20,7 @@ Resolution = Mapping[str, TreeEntry | None]
 
 
 class Stack:
-    """The commits of a branch, of which a plan removes some, and the fixes that a plan adds on top.
+    """The commits of a branch, without those that a plan removes, and the fixes that a plan adds on top.
 
     A plan is a set of ids: reverted commits and hunks, left-out test changes, and included left-out fixes. Every step
     is cached, so that one more verdict costs one more merge. Thread-safe: calls from several threads run one after the

@@ -176,7 +176,7 @@ def named_python(python: str, folder: Path, top: Path) -> tuple[str, str]:
 
 
 async def find_pythons(top: Path, folder: Path) -> AsyncIterator[str]:
-    """Yield the project's interpreter: of its own environment or the active one; without both, the usual ones."""
+    """Yield the interpreter of the project's environment or of the active one; without both, the usual ones."""
     for path in _environments(top, folder):
         # An environment without pytest is an error: another interpreter must not be used in its place.
         yield path

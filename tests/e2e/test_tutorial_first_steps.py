@@ -9,10 +9,10 @@ from swarm_tui.e2e import E2eSession, expect
 
 def test_help_lists_every_command(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # see what there is to do
+        # list the commands
         swarm-tui --help
     """)
-    result = e2e.run("swarm-tui --help", comment="see what there is to do")
+    result = e2e.run("swarm-tui --help", comment="list the commands")
     expect(result).to_succeed()
     expect(result.stderr).to_be_empty()
     for command in COMMANDS:
@@ -21,17 +21,17 @@ def test_help_lists_every_command(e2e: E2eSession) -> None:
 
 def test_version_is_one_line(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # see which version this is
+        # print the version
         swarm-tui --version
     """)
-    result = e2e.run("swarm-tui --version", comment="see which version this is")
+    result = e2e.run("swarm-tui --version", comment="print the version")
     expect(result).to_succeed()
     expect(result.stdout).to_equal(f"swarm-tui {__version__}\n")
 
 
 def test_command_help_has_examples(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # every command explains itself, with examples
+        # every command has a help page with examples
         swarm-tui tutorial --help
     """)
     result = e2e.run("swarm-tui tutorial --help", comment="every command explains itself")
@@ -42,7 +42,7 @@ def test_command_help_has_examples(e2e: E2eSession) -> None:
 
 def test_mistyped_command_gets_suggestion(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # a command that is mistyped is told what was probably meant, and nothing is done
+        # a mistyped command prints the most similar one and does nothing
         swarm-tui tutorail
     """)
     result = e2e.run("swarm-tui tutorail")
@@ -53,7 +53,7 @@ def test_mistyped_command_gets_suggestion(e2e: E2eSession) -> None:
 
 def test_no_hosts_explains_how_to_add_one(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # the other machines that agents can run on; `swarm-tui hosts add user@machine` adds one
+        # list the hosts that agents can run on; to add one: `swarm-tui hosts add user@machine`
         swarm-tui hosts list
     """)
     result = e2e.run("swarm-tui hosts list")

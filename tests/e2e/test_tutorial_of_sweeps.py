@@ -24,7 +24,7 @@ def run_block(e2e: E2eSession, timeout: float = PATIENCE) -> CommandResult:
 
 def test_completion_is_a_shell_script(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # pressing tab completes commands, options and sweeps, once this is in ~/.bashrc
+        # complete commands, options and sweeps with Tab; add this line to ~/.bashrc
         eval "$(swarm-tui completion bash)"
     """)
     expect(run_block(e2e)).to_succeed()
@@ -35,7 +35,7 @@ def test_completion_is_a_shell_script(e2e: E2eSession) -> None:
 
 def test_doctor_lists_found_and_missing_programs(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # see what is missing on this machine, and how to get it
+        # check this machine for missing programs, and how to install them
         swarm-tui doctor
     """)
     e2e.environment["SWARM_MNGR"] = "/no/mngr"
@@ -47,7 +47,7 @@ def test_doctor_lists_found_and_missing_programs(e2e: E2eSession) -> None:
 
 def test_a_simulated_sweep_is_written(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # write a simulated sweep of 60 tests, more than half of it done: nothing is run
+        # write a simulated sweep of 60 tests, 60 % done; no agent or test runs
         swarm-tui simulate --headless --tests 60 --ahead 0.6 --seconds 0 simulated
     """)
     expect(run_block(e2e)).to_succeed()
@@ -58,7 +58,7 @@ def test_a_simulated_sweep_is_written(e2e: E2eSession) -> None:
 
 def test_room_opens_and_quits(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # open the room on it; `?` shows the keys, q leaves
+        # open the room on this sweep; press `?` to show the keys, `q` to quit
         swarm-tui open ./simulated
     """)
     expect(e2e.run(SIMULATED)).to_succeed()
@@ -74,7 +74,7 @@ def test_room_opens_and_quits(e2e: E2eSession) -> None:
 
 def test_status_lists_tests_that_need_attention(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # the same in words, only what needs a look
+        # print the tests that need attention
         swarm-tui status ./simulated --only blocked,failed
     """)
     expect(e2e.run(SIMULATED)).to_succeed()
@@ -87,7 +87,7 @@ def test_status_lists_tests_that_need_attention(e2e: E2eSession) -> None:
 
 def test_sweep_is_shown_at_earlier_time(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # the same sweep a minute before its end; `open --at` shows that in the room, where [ and ] go on from there
+        # print the state one minute before the end; `open --at -1m` opens the room at that time
         swarm-tui status ./simulated --at -1m
     """)
     expect(e2e.run(SIMULATED)).to_succeed()
@@ -112,7 +112,7 @@ def test_sweep_is_shown_at_earlier_time(e2e: E2eSession) -> None:
 def test_two_sweeps_are_compared(e2e: E2eSession) -> None:
     expect(e2e.run(SIMULATED)).to_succeed()
     e2e.write_tutorial_block("""
-        # another sweep, and what is different in it: tests that became red, kept fixes that are broken again, the cost
+        # write a second sweep and compare both: tests that now fail, kept fixes that are broken again, cost
         swarm-tui simulate --headless --tests 64 --ahead 0.6 --seconds 0 --seed 2 later
         swarm-tui compare ./simulated ./later
     """)
@@ -136,12 +136,12 @@ def test_two_sweeps_are_compared(e2e: E2eSession) -> None:
 def test_script_waits_and_reads_events(e2e: E2eSession) -> None:
     expect(e2e.run(SIMULATED)).to_succeed()
     e2e.write_tutorial_block("""
-        # wait until something is so, as scripts do; here it is so already
+        # wait until a condition is true, for scripts; here it is true immediately
         swarm-tui wait --until 'failed or done' ./simulated
     """)
     expect(run_block(e2e).stdout).to_equal("failed\n")
     e2e.write_tutorial_block("""
-        # what has happened in it, one JSON object a line; --follow goes on until the sweep is finished
+        # print the events, one JSON object per line; --follow continues until the sweep has finished
         swarm-tui events --json ./simulated
     """)
     types = [json.loads(line)["type"] for line in run_block(e2e).stdout.splitlines()]
@@ -154,19 +154,19 @@ def test_script_waits_and_reads_events(e2e: E2eSession) -> None:
 )
 def test_remaining_commands_have_help(e2e: E2eSession, name: str, words: str) -> None:
     e2e.write_tutorial_block("""
-        # a whole sweep on a sample project, in two minutes and without a model; what it offers:
+        # show the options of the demo: a complete sweep on a sample project, without a model
         swarm-tui demo --help
     """)
     e2e.write_tutorial_block("""
-        # stand in front of an agent: look, type, detach
+        # show how to attach your terminal to an agent
         swarm-tui attach --help
     """)
     e2e.write_tutorial_block("""
-        # have mngr record the terminal whenever you connect to an agent
+        # show how to record the terminal when you connect to an agent with mngr
         swarm-tui record-connect --help
     """)
     e2e.write_tutorial_block("""
-        # how that is done, for one agent or for all that ask the same
+        # show how to answer one agent, or all agents with the same question
         swarm-tui answer --help
     """)
     (block,) = (block for block in e2e.tutorial_blocks if f"swarm-tui {name} " in block)
@@ -187,7 +187,7 @@ def project(e2e: E2eSession, mngr_path: str) -> E2eSession:
 
 def test_agents_outside_of_sweeps_are_watched(project: E2eSession) -> None:
     project.write_tutorial_block("""
-        # all agents of mngr in one grid, also those that you made yourself; without --plain it is a room
+        # list all agents of mngr, including those that you created; without --plain the room opens
         swarm-tui watch --plain
     """)
     nobody = run_block(project)
@@ -197,7 +197,7 @@ def test_agents_outside_of_sweeps_are_watched(project: E2eSession) -> None:
 
 def test_small_project_is_created(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # a small project to try it on: a function that is wrong, and its test
+        # create a small project: a function with a bug, and its test
         git init --quiet --initial-branch=main
         git config user.name "Ada Lovelace"
         git config user.email ada@example.org
@@ -223,7 +223,7 @@ def test_small_project_is_created(e2e: E2eSession) -> None:
 
 def test_record_is_a_readable_file(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # the offline agent plays recorded work, so that all of this can be tried without a model; this one asks first
+        # write a record for the offline agent, which needs no model; this agent asks a question first
         mkdir -p records
         cat > records/double.toml <<'EOF'
         test = "test_double.py::test_double"
@@ -247,7 +247,7 @@ def test_record_is_a_readable_file(e2e: E2eSession) -> None:
         commit = "FIX_IMPL"
         message = "Double exactly"
 
-        # when it is sent back
+        # when the fix is sent back
         [[revise]]
 
         [[revise.step]]
@@ -270,47 +270,47 @@ def test_record_is_a_readable_file(e2e: E2eSession) -> None:
 def test_sweep_is_questioned_stopped_resumed_and_answered(project: E2eSession) -> None:
     e2e = project
     e2e.write_tutorial_block("""
-        # start a sweep; on a terminal the room opens, here it runs in the background
+        # start a sweep in the background; on a terminal, `run` without --headless opens the room
         swarm-tui run --agent offline --records records --headless > sweep.log 2>&1 &
     """)
     expect(run_block(e2e)).to_succeed()
     until(lambda: states(e2e) == ["waiting"], "the agent's question")
     e2e.write_tutorial_block("""
-        # where does it stand?
+        # print the state of the sweep
         swarm-tui status
     """)
     expect(run_block(e2e).stdout).to_match(r"waiting +✗ +test_double.py::test_double  May I change double.py\?")
     e2e.write_tutorial_block("""
-        # ask something of the sweep: eight agents at once from now on
+        # run at most eight agents at the same time
         swarm-tui request slots 8
     """)
     expect(run_block(e2e)).to_succeed()
     assert json.loads(e2e.run("swarm-tui status --json").stdout)["slots"] == 8
     e2e.write_tutorial_block("""
-        # twenty dollars and no more: when they are spent, nothing further is launched until you say so
+        # limit the cost to 20 dollars; when the budget is spent, no agent is launched until you raise it
         swarm-tui request budget 20
     """)
     expect(run_block(e2e)).to_succeed()
     assert json.loads(e2e.run("swarm-tui status --json").stdout)["budget"] == 20
     e2e.write_tutorial_block("""
-        # stop it; what is done is kept
+        # stop the sweep; finished work is kept
         swarm-tui stop
     """)
     expect(run_block(e2e)).to_succeed()
     assert states(e2e) == ["stopped"]
     e2e.write_tutorial_block("""
-        # take it up again, as after a crash or a reboot
+        # resume the sweep, for example after a crash or a reboot
         swarm-tui resume --headless > resumed.log 2>&1 &
     """)
     expect(run_block(e2e)).to_succeed()
     until(lambda: states(e2e) == ["waiting"], "the same question")
     e2e.write_tutorial_block("""
-        # everything that needs a person, with the id by which it is answered
+        # list everything that needs you, with the id for `swarm-tui answer`
         swarm-tui pending
     """)
     expect(run_block(e2e).stdout).to_match(r"[a-z2-7]{8} +1 +waits +May I change double.py\?\n +[a-z2-7]{8}  swarm-")
     e2e.write_tutorial_block("""
-        # write to the agent that waits, named by a part of its test: that is an answer too
+        # send a message to the waiting agent; it answers the question
         swarm-tui request message double --text "Yes, please."
     """)
     expect(run_block(e2e)).to_succeed()
@@ -332,34 +332,34 @@ def swept(project: E2eSession) -> E2eSession:
 def test_finished_sweep_is_reviewed_reported_and_cleaned(swept: E2eSession) -> None:
     e2e = swept
     e2e.write_tutorial_block("""
-        # the sweeps of this repository
+        # list the sweeps of this repository
         swarm-tui list
     """)
     expect(run_block(e2e).stdout).to_match(r"^\d{8}-\d{6}-[a-z]{5} +finished .* 1 impl fix\n$")
     e2e.write_tutorial_block("""
-        # the fixes that its agents made, the most useful one first
+        # list the fixes, most useful first
         swarm-tui fixes --list
     """)
     expect(run_block(e2e).stdout).to_contain("Double exactly")
     e2e.write_tutorial_block("""
-        # what a pull request of them would say; with --push it is opened
+        # print the text of a pull request; --push opens it
         swarm-tui fixes --pr
     """)
     expect(run_block(e2e).stdout).to_match(
         r"(?s)^Double exactly\n\nCreated by agents.*: 1 fix\..*turns 1 test green \(measured\)"
     )
     e2e.write_tutorial_block("""
-        # the same as patches for `git am`
+        # write the fixes as patches for `git am`
         swarm-tui fixes --patches patches
     """)
     expect(run_block(e2e).stdout).to_match(r"^patches/0001-FIX_IMPL-Double-exactly\.patch\n$")
     e2e.write_tutorial_block("""
-        # what would be without a part of a fix? 1.1 is the first hunk of fix 1, `--json` names all
+        # preview the branch without one hunk: 1.1 is the first hunk of fix 1, `--json` lists all hunks
         swarm-tui fixes --revert 1.1 --list
     """)
     expect(run_block(e2e).stdout).to_contain("the plan is clean: 1 reverted")
     e2e.write_tutorial_block("""
-        # keep or revert each of them: on a terminal one after the other, here one by its rank
+        # revert fix 1 on a new branch; on a terminal, `swarm-tui fixes` opens the review
         swarm-tui fixes --revert 1 --why "it was right" --apply swarm/checked
     """)
     named = e2e.run("swarm-tui list --json").stdout
@@ -367,26 +367,26 @@ def test_finished_sweep_is_reviewed_reported_and_cleaned(swept: E2eSession) -> N
     expect(run_block(e2e)).to_succeed()
     expect(e2e.run("git show swarm/checked:double.py").stdout).to_contain("number + number + 1")
     e2e.write_tutorial_block("""
-        # send a fix back to its agent with a word, and wait for what comes of it
+        # send a fix back to its agent with a comment, and wait for the revision
         swarm-tui fixes --send-back 1 --why "Add the number to itself."
         swarm-tui wait --until done
     """)
     expect(run_block(e2e, timeout=PATIENCE)).to_succeed()
     expect(e2e.run(f"git show {sweep['integrated']}:double.py").stdout).to_contain("return number + number\n")
     e2e.write_tutorial_block("""
-        # put the branch together once more, and see what the integrator says of it
+        # integrate again and print the report of the integrator
         swarm-tui integrate --json
     """)
     outcome = json.loads(run_block(e2e, timeout=PATIENCE).stdout)
     assert len(outcome["impl_commit_hashes"]) == 1
     e2e.write_tutorial_block("""
-        # make a page of everything: it opens anywhere, without a network
+        # write the results as static HTML that opens without a network
         swarm-tui report --output page
     """)
     expect(run_block(e2e)).to_succeed()
     assert "Double by adding" in "".join(path.read_text() for path in (e2e.folder / "page").rglob("*.html"))
     e2e.write_tutorial_block("""
-        # remove the agents and their copies; the branches and the sweep's folder stay
+        # remove the agents and their copies; the branches and the folder of the sweep remain
         swarm-tui clean --yes
     """)
     expect(run_block(e2e)).to_succeed()

@@ -51,7 +51,7 @@ def _run_example(e2e: E2eSession, command: str) -> None:
 
 def test_a_tutorial_is_a_script_of_blocks(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # a tutorial is a shell script: empty lines part its blocks, comments give them titles
+        # a tutorial is a shell script: empty lines separate its blocks, comments are their titles
         cat > tutorial.sh <<'EOF'
         #!/bin/sh
 
@@ -60,7 +60,7 @@ def test_a_tutorial_is_a_script_of_blocks(e2e: E2eSession) -> None:
         # greet the world
         echo "hello, world"
 
-        # greet whoever is here
+        # greet the current user
         echo "hello, $(id -un)"
         EOF
     """)
@@ -71,18 +71,18 @@ def test_a_tutorial_is_a_script_of_blocks(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tutorial")
 def test_blocks_are_listed_with_line_section_and_title(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # list its blocks, with their lines, sections and titles
+        # list the blocks with their lines, sections and titles
         swarm-tui tutorial blocks tutorial.sh
     """)
     expect(run_block(e2e).stdout).to_equal(
-        "tutorial.sh: 2 blocks\n\nGREETINGS\n  5  greet the world\n  8  greet whoever is here\n"
+        "tutorial.sh: 2 blocks\n\nGREETINGS\n  5  greet the world\n  8  greet the current user\n"
     )
 
 
 @pytest.mark.usefixtures("with_tutorial")
 def test_blocks_are_listed_for_scripts(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # the same for a script of yours
+        # print the blocks as JSON
         swarm-tui tutorial blocks tutorial.sh --json
     """)
     blocks = json.loads(run_block(e2e).stdout)["blocks"]
@@ -92,8 +92,8 @@ def test_blocks_are_listed_for_scripts(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tutorial")
 def test_tests_cite_blocks(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r'''
-        # a test says which block it is about, runs commands, and expects something of them;
-        # the fixture `e2e` comes with swarm-tui, each test has a home and a folder of its own
+        # a test cites its block, runs commands and checks their results;
+        # the fixture `e2e` is part of swarm-tui; each test has a separate home and folder
         mkdir -p tests
         cat > tests/test_greetings.py <<'EOF'
         from swarm_tui.e2e import E2eSession, expect
@@ -109,9 +109,9 @@ def test_tests_cite_blocks(e2e: E2eSession) -> None:
             expect(result.stdout).to_equal("hello, world\n")
 
 
-        def test_greet_whoever_is_here(e2e: E2eSession) -> None:
+        def test_greet_the_current_user(e2e: E2eSession) -> None:
             """Tutorial block:
-                # greet whoever is here
+                # greet the current user
                 echo "hello, $(id -un)"
             """
             expect(e2e.run('echo "hello, $(id -un)"').stdout).to_match(r"^hello, \w+")
@@ -124,7 +124,7 @@ def test_tests_cite_blocks(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tests")
 def test_tutorial_tests_run_under_pytest(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # they are plain pytest tests
+        # run the tests with pytest
         python -m pytest -q tests
     """)
     result = run_block(e2e)
@@ -135,8 +135,8 @@ def test_tutorial_tests_run_under_pytest(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tests")
 def test_each_test_leaves_a_transcript(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # each test leaves a transcript: "# " comment, "$ " command, two spaces before what it printed,
-        # "! " before what it complained about, "? " its exit code
+        # read the transcript of a test: "# " comment, "$ " command, two spaces and standard output,
+        # "! " standard error, "? " exit code
         cat .test_output/e2e/*/*world/try_1/transcript.txt
     """)
     expect(e2e.run("python -m pytest -q tests")).to_succeed()
@@ -146,7 +146,7 @@ def test_each_test_leaves_a_transcript(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tests")
 def test_run_has_a_name_and_keeps_artifacts(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # give a run a name, and keep transcripts of failing tests only
+        # name a run, and keep only the transcripts of failing tests
         python -m pytest -q tests --swarm-e2e-run-name before-lunch --swarm-e2e-artifacts on-failure
     """)
     expect(run_block(e2e)).to_succeed()
@@ -156,13 +156,13 @@ def test_run_has_a_name_and_keeps_artifacts(e2e: E2eSession) -> None:
     expect(run_block(e2e)).to_exit_with(1)
     kept = [folder.name for folder in (e2e.folder / ".test_output/e2e/before-lunch").iterdir()]
     assert "tests.test_red.test_red" in kept
-    assert "tests.test_greetings.test_greet_whoever_is_here" in kept
+    assert "tests.test_greetings.test_greet_the_current_user" in kept
 
 
 def test_test_controls_a_terminal(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-        # a test can also sit in front of a terminal: press keys, wait for what must appear;
-        # what was shown is recorded beside the transcript, as an asciicast
+        # a test can also use a terminal: send keys and wait for output;
+        # the screen is recorded as an asciicast next to the transcript
         mkdir -p tests
         cat > tests/test_pager.py <<'EOF'
         from swarm_tui.e2e import E2eSession, expect
@@ -190,7 +190,7 @@ def test_test_controls_a_terminal(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tests")
 def test_tutorial_and_tests_match(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # blocks without a test, tests without a block: exit code 1 if there are any
+        # list blocks without a test and tests without a block; exit code 1 if there are any
         swarm-tui tutorial check tutorial.sh tests
     """)
     result = run_block(e2e)
@@ -206,7 +206,7 @@ def test_tutorial_and_tests_match(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tests")
 def test_an_edited_block_is_shown_with_the_difference(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # when a block was edited since, the check shows the test that cites its old text, and the difference
+        # after a change to a block, show the test that cites the old text, and the difference
         sed -i 's/hello, world/good morning, world/' tutorial.sh
         swarm-tui tutorial check tutorial.sh tests
     """)
@@ -218,7 +218,7 @@ def test_an_edited_block_is_shown_with_the_difference(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tests")
 def test_findings_are_printed_as_json(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # the same for a script of yours
+        # print the findings as JSON
         swarm-tui tutorial check tutorial.sh tests --json
     """)
     result = run_block(e2e)
@@ -231,7 +231,7 @@ def test_findings_are_printed_as_json(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tutorial")
 def test_block_may_be_cited_in_source(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # tests without citations fit too, if the lines of the block stand somewhere in their source
+        # accept tests without citations if their source contains the lines of the block
         swarm-tui tutorial check tutorial.sh tests --lenient
     """)
     source = '''
@@ -239,7 +239,7 @@ def test_block_may_be_cited_in_source(e2e: E2eSession) -> None:
             """
             # greet the world
             echo "hello, world"
-            # greet whoever is here
+            # greet the current user
             echo "hello, $(id -un)"
             """
     '''
@@ -252,7 +252,7 @@ def test_block_may_be_cited_in_source(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("with_tutorial")
 def test_comments_without_commands_are_found(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # comments that have no commands yet
+        # list comments without commands
         swarm-tui tutorial check tutorial.sh
     """)
     result = run_block(e2e)
@@ -268,7 +268,7 @@ def test_comments_without_commands_are_found(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("committed")
 def test_agents_have_nothing_to_fill(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # have agents write the commands below such comments, each block a commit; it says when nothing is left to do
+        # have agents write the missing commands, one commit per block
         swarm-tui tutorial fill tutorial.sh
     """)
     result = run_block(e2e)
@@ -279,7 +279,7 @@ def test_agents_have_nothing_to_fill(e2e: E2eSession) -> None:
 @pytest.mark.usefixtures("committed")
 def test_agents_have_nothing_to_test(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # have agents write tests for blocks that have none, and mend those whose block was edited
+        # have agents write missing tests, and update the tests of changed blocks
         swarm-tui tutorial sync tutorial.sh tests
     """)
     result = run_block(e2e)
@@ -289,7 +289,7 @@ def test_agents_have_nothing_to_test(e2e: E2eSession) -> None:
 
 def test_slash_command_is_installed_without_overwriting(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # the same as a slash command for Claude Code: `/swarm-tutorial sync tutorial.sh tests`
+        # add a slash command to Claude Code: `/swarm-tutorial sync tutorial.sh tests`
         swarm-tui tutorial install-command
     """)
     expect(run_block(e2e)).to_succeed()
@@ -304,7 +304,7 @@ def test_slash_command_is_installed_without_overwriting(e2e: E2eSession) -> None
 
 def test_our_own_tutorial_and_tests_match(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # this tutorial is checked in the same way, in the repository of swarm-tui
+        # check this tutorial in the repository of swarm-tui
         swarm-tui tutorial check tutorial/tutorial.sh tests/e2e
     """)
     expect(e2e.run(f"cd {ROOT} && {e2e.tutorial_blocks[-1]}")).to_succeed()

@@ -98,7 +98,7 @@ class FixLines(Lines):
 
 
 class FixesScreen(RoomScreen):
-    """The review of the integrated branch. All decisions are made by its `ReviewSession`."""
+    """The review of the integrated branch. Its `ReviewSession` decides; the screen shows."""
 
     NAME = "fixes"
     TITLE_WORD = "fixes"
