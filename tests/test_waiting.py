@@ -27,5 +27,5 @@ def test_hanging_code_fails_with_its_stacks() -> None:
     command = [sys.executable, "-c", HANG]
     finished = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
     assert finished.returncode == 1
-    assert "not finished after 0.5 s" in finished.stderr
+    assert "not finished after" in finished.stderr
     assert "Current thread" in finished.stderr

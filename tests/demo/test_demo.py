@@ -25,7 +25,7 @@ from swarm_tui.review.open import review_sweep
 from tests.git_project import GitProject
 from tests.waiting import PATIENCE, until
 
-DEADLINE = 1200.0
+DEADLINE = 1500.0
 
 
 @dataclass(frozen=True)
