@@ -33,14 +33,13 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LINE_LIMIT, EventFollower
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.snapshot import (
-    Snapshot,
     former_snapshots,
     last_snapshot,
     read_snapshot,
     restore_state,
     take_snapshot,
 )
-from swarm_tui.journal.state import SweepState
+from swarm_tui.journal.state import StoredState, SweepState
 from swarm_tui.limits.events import LoginLost, LoginRestored, Stuck
 from swarm_tui.model.event import Event
 from swarm_tui.model.spec import SweepSpec
@@ -71,7 +70,7 @@ _STEP: Final = re.compile(
 
 
 class _KeptState(NamedTuple):
-    snapshot: Snapshot
+    snapshot: StoredState
     records: int
     """The number of records that no other state shares."""
 

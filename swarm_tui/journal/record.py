@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from swarm_tui.integrator.events import Revision
 from swarm_tui.journal.work_events import FileEdit, Try
@@ -17,12 +19,13 @@ NAMES: Final = ("test", "agent", "branch", "file", "line", "block", "group", "ba
 """Fields that both sweep.json and the `queued` event contain."""
 
 
-class TestRecord(NamedTuple):
+class TestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The state of one test and its agent. Each change creates a new record, so that caches can compare by identity.
 
-    It is a NamedTuple for speed: a sweep of 10,000 tests creates 200,000 records, and a frozen dataclass takes four
-    times as long.
+    A record contains no cycles, so the garbage collector does not track it. That halves the time of a long fold.
     """
+
+    __test__ = False
 
     test: str
     agent: str = ""

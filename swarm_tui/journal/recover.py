@@ -17,8 +17,8 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.events import AgentsStopped, Noted, Queued
 from swarm_tui.journal.folder import SweepFolder, draft_beside, write_beside
-from swarm_tui.journal.snapshot import Snapshot, keep_former_snapshot, take_snapshot, write_snapshot
-from swarm_tui.journal.state import SweepState
+from swarm_tui.journal.snapshot import keep_former_snapshot, take_snapshot, write_snapshot
+from swarm_tui.journal.state import StoredState, SweepState
 from swarm_tui.model.event import Event
 from swarm_tui.model.spec import SweepSpec
 
@@ -190,7 +190,7 @@ class JournalOwner:
         self._kept_size = size
         await asyncio.to_thread(self._replace, size, snapshot)
 
-    def _replace(self, size: int, snapshot: Snapshot) -> None:
+    def _replace(self, size: int, snapshot: StoredState) -> None:
         keep_former_snapshot(self._folder.snapshot, self._folder.former_snapshots)
         with contextlib.suppress(JournalError, OSError):
             write_snapshot(self._folder.snapshot, self._folder.events, size, snapshot)

@@ -9,94 +9,45 @@ Some replaced snapshots are kept in compressed form, so that earlier states can 
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import hashlib
 import json
 import zlib
-from collections import Counter
-from dataclasses import dataclass, fields
+from collections import Counter, deque
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from swarm_tui.errors import JournalError
-from swarm_tui.failures.events import Alert
 from swarm_tui.files import open_regular, read_regular
-from swarm_tui.hosts.events import HostState
-from swarm_tui.integrator.events import Integration
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.journal.state import SweepState
-from swarm_tui.limits.events import ApiAccess
+from swarm_tui.journal.state import LOG_LINES_KEPT, StoredState, SweepState
 from swarm_tui.model.event import LogLine
-from swarm_tui.model.questions import AnswerRule
 from swarm_tui.model.text import parse_json
-from swarm_tui.money.events import Budget, Spending
 
-SNAPSHOT_VERSION: Final = 6
+SNAPSHOT_VERSION: Final = 7
 SIZE_LIMIT: Final = 1 << 29
 FORMER_KEPT: Final = 64
 _FORMER_SUFFIX: Final = ".json.z"
 _DIGESTED: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The fields of a state, in a form that can be stored."""
-
-    slots: int
-    is_held: bool
-    budget: Budget
-    spending: Spending
-    started_at: float | None
-    ended_at: float | None
-    ended_why: str | None
-    ended_reason: str
-    engine_machine: str
-    last_seq: int
-    last_at: float
-    unknown_events: int
-    lost_events: int
-    broken_lines: int
-    foreign_lines: int
-    stale_reason: str
-    checkout_changes: tuple[str, ...]
-    rules_made: int
-    integration: Integration
-    integrator: TestRecord | None
-    access: ApiAccess
-    alarms: tuple[Alert, ...]
-    log: tuple[LogLine, ...]
-    records: tuple[TestRecord, ...]
-    not_queued: frozenset[str]
-    hosts: tuple[HostState, ...]
-    rules: tuple[AnswerRule, ...]
-    rule_uses: dict[str, int]
+def take_snapshot(state: SweepState) -> StoredState:
+    """Return a copy of what is stored of a state. Later events do not change it."""
+    return StoredState(**_copies(state))
 
 
-_CONVERTED: Final = frozenset({"alarms", "log", "records", "not_queued", "hosts", "rules", "rule_uses"})
-_PLAIN_FIELDS: Final = tuple(entry.name for entry in fields(Snapshot) if entry.name not in _CONVERTED)
-"""Fields that are stored without conversion."""
+def _copies(state: StoredState) -> dict[str, Any]:
+    return {entry.name: copy.copy(getattr(state, entry.name)) for entry in fields(StoredState)}
 
 
-def take_snapshot(state: SweepState) -> Snapshot:
-    """Return a snapshot of a state. Later events do not change it."""
-    return Snapshot(
-        **{name: getattr(state, name) for name in _PLAIN_FIELDS},
-        alarms=tuple(state.alarms.values()),
-        log=tuple(state.log),
-        records=tuple(state.tests()),
-        not_queued=frozenset(state.not_queued),
-        hosts=tuple(state.hosts.values()),
-        rules=tuple(state.rules.values()),
-        rule_uses=dict(state.rule_uses),
-    )
-
-
-def write_snapshot(path: Path, journal: Path, offset: int, state: SweepState | Snapshot) -> None:
+def write_snapshot(path: Path, journal: Path, offset: int, state: StoredState) -> None:
     """Write the state after the first `offset` bytes of the journal."""
-    content = msgspec.json.encode(state if isinstance(state, Snapshot) else take_snapshot(state))
+    content = msgspec.json.encode(take_snapshot(state) if isinstance(state, SweepState) else state, enc_hook=list)
     header = _header(content) | {"offset": offset, "journal": _digest(journal, offset)}
     write_beside(path, json.dumps(header).encode() + b"\n" + content)
 
@@ -169,32 +120,32 @@ def is_cut_short(path: Path, journal: Path) -> bool:
     return any(offset > size for offset in last_snapshot(path))
 
 
-def restore_state(snapshot: Snapshot) -> SweepState:
+def restore_state(snapshot: StoredState) -> SweepState:
     """Return the state of a snapshot."""
     state = SweepState()
-    for name in _PLAIN_FIELDS:
-        setattr(state, name, getattr(snapshot, name))
-    state.alarms = {alarm.cause: alarm for alarm in snapshot.alarms}
-    state.log.extend(snapshot.log)
-    state.records = {record.test: record for record in snapshot.records}
-    state.not_queued = set(snapshot.not_queued)
-    state.hosts = {host.name: host for host in snapshot.hosts}
-    state.rules = {rule.id: rule for rule in snapshot.rules}
-    state.rule_uses = Counter(snapshot.rule_uses)
+    for name, value in _copies(snapshot).items():
+        setattr(state, name, value)
     state.counts = Counter(record.mark for record in state.tests())
     return state
 
 
+def _decoded(kind: Any, value: Any) -> Any:
+    """Return a value of a type that msgspec does not support."""
+    if kind == deque[LogLine]:
+        return deque(msgspec.convert(value, list[LogLine]), LOG_LINES_KEPT)
+    return Counter(msgspec.convert(value, dict[str, int]))
+
+
 @functools.cache
-def _decoder() -> msgspec.json.Decoder[Snapshot]:
-    return msgspec.json.Decoder(Snapshot)
+def _decoder() -> msgspec.json.Decoder[StoredState]:
+    return msgspec.json.Decoder(StoredState, dec_hook=_decoded)
 
 
 def _header(content: bytes) -> dict[str, Any]:
     """Return the fields of the first line that must match. They include a hash of the field names of records."""
     return {
         "version": SNAPSHOT_VERSION,
-        "fields": hashlib.sha256(" ".join(TestRecord._fields).encode()).hexdigest()[:16],
+        "fields": hashlib.sha256(" ".join(TestRecord.__struct_fields__).encode()).hexdigest()[:16],
         "size": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
     }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import structs
 
 from swarm_tui.failures.events import Alert
 from swarm_tui.hosts.events import HostState
@@ -17,7 +20,7 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.questions import AnswerRule
 from swarm_tui.model.results import ACTIVE_MARKS, State
 from swarm_tui.model.spec import SweptTest
-from swarm_tui.money.events import NO_BUDGET, NOTHING_SPENT
+from swarm_tui.money.events import NO_BUDGET, NOTHING_SPENT, Budget, Spending
 
 LOG_LINES_KEPT: Final = 5_000
 
@@ -32,7 +35,49 @@ def record_of_swept(test: SweptTest) -> TestRecord:
     return TestRecord(**{name: getattr(test, name) for name in NAMES})
 
 
-class SweepState:
+@dataclass
+class StoredState:
+    """What a snapshot stores of the state of a sweep."""
+
+    records: dict[str, TestRecord] = field(default_factory=dict)
+    not_queued: set[str] = field(default_factory=set)
+    """Tests in sweep.json without an event so far."""
+    slots: int = 0
+    access: ApiAccess = field(default_factory=ApiAccess)
+    is_held: bool = False
+    budget: Budget = NO_BUDGET
+    alarms: dict[str, Alert] = field(default_factory=dict)
+    """The alerts, by cause."""
+    spending: Spending = NOTHING_SPENT
+    """The usage of all agents, including earlier launches and integrators."""
+    started_at: float | None = None
+    ended_at: float | None = None
+    ended_why: str | None = None
+    ended_reason: str = ""
+    engine_machine: str = ""
+    integration: Integration = field(default_factory=Integration)
+    integrator: TestRecord | None = None
+    """The record of the latest integrating agent."""
+    rules: dict[str, AnswerRule] = field(default_factory=dict)
+    rules_made: int = 0
+    rule_uses: Counter[str] = field(default_factory=Counter)
+    log: deque[LogLine] = field(default_factory=lambda: deque(maxlen=LOG_LINES_KEPT))
+    last_seq: int = 0
+    last_at: float = 0.0
+    unknown_events: int = 0
+    lost_events: int = 0
+    """The number of events that are missing according to the sequence numbers."""
+    broken_lines: int = 0
+    foreign_lines: int = 0
+    """The number of ignored lines from other programs."""
+    stale_reason: str = ""
+    checkout_changes: tuple[str, ...] = ()
+    """Changes in the user's repository since launch, one sentence each."""
+    hosts: dict[str, HostState] = field(default_factory=dict)
+    """The hosts of the agents; empty if they run on this machine."""
+
+
+class SweepState(StoredState):
     """The state of one sweep after all events applied so far. It reads neither clock nor disk.
 
     Records are immutable and are replaced as a whole. `drain_changed` returns the tests with a new record, so that a
@@ -41,46 +86,12 @@ class SweepState:
 
     def __init__(self, tests: Iterable[SweptTest] = ()) -> None:
         """Start with the tests in sweep.json, because their first events may be missing in the journal."""
-        self.records = {test.test: record_of_swept(test) for test in tests}
+        super().__init__({test.test: record_of_swept(test) for test in tests})
         self.not_queued = set(self.records)
-        """Tests in sweep.json without an event so far."""
         self.counts: Counter[str] = Counter({State.QUEUED.value: len(self.records)} if self.records else {})
-        self.slots = 0
-        self.access = ApiAccess()
-        self.is_held = False
-        self.budget = NO_BUDGET
-        self.alarms: dict[str, Alert] = {}
-        """The alerts, by cause."""
-        self.spending = NOTHING_SPENT
-        """The usage of all agents, including earlier launches and integrators."""
-        self.started_at: float | None = None
-        self.ended_at: float | None = None
-        self.ended_why: str | None = None
-        self.ended_reason = ""
-        self.engine_machine = ""
-        self.integration = Integration()
-        self.integrator: TestRecord | None = None
-        """The record of the latest integrating agent."""
         self.answers: dict[str, RequestAnswered] = {}
-        self.rules: dict[str, AnswerRule] = {}
-        self.rules_made = 0
-        self.rule_uses: Counter[str] = Counter()
-        self.log: deque[LogLine] = deque(maxlen=LOG_LINES_KEPT)
-        self.last_seq = 0
-        self.last_at = 0.0
-        self.unknown_events = 0
-        self.lost_events = 0
-        """The number of events that are missing according to the sequence numbers."""
         self.is_cut_short = False
         """Whether the end of the journal is missing according to a snapshot."""
-        self.broken_lines = 0
-        self.foreign_lines = 0
-        """The number of ignored lines from other programs."""
-        self.stale_reason = ""
-        self.checkout_changes: tuple[str, ...] = ()
-        """Changes in the user's repository since launch, one sentence each."""
-        self.hosts: dict[str, HostState] = {}
-        """The hosts of the agents; empty if they run on this machine."""
         self._changed: set[str] = set()
 
     def apply(self, event: Event) -> None:
@@ -162,21 +173,22 @@ class SweepState:
     def change(self, test: str, **fields: Any) -> None:
         """Replace fields of a record."""
         if test == INTEGRATOR_KEY:
-            self.integrator = self.find_or_new(test)._replace(**fields)
+            self.integrator = structs.replace(self.find_or_new(test), **fields)
         else:
             # Without a record, the `queued` event of the test is missing in the journal.
-            self.put(self.find_or_new(test)._replace(**fields))
+            self.put(structs.replace(self.find_or_new(test), **fields))
 
     def put(self, new: TestRecord) -> None:
         """Replace or add the record of a test."""
-        old, self.records[new.test] = self.records.get(new.test), new
-        self.not_queued.discard(new.test)
-        before, after = old.mark if old is not None else "", new.mark
-        if before != after:
-            if before:
-                self.counts[before] -= 1
-            self.counts[after] += 1
-        self._changed.add(new.test)
+        test, counts = new.test, self.counts
+        old, self.records[test] = self.records.get(test), new
+        self.not_queued.discard(test)
+        if old is None:
+            counts[new.mark] += 1
+        elif old.state is not new.state or old.result is not new.result or old.trouble is not new.trouble:
+            counts[old.mark] -= 1
+            counts[new.mark] += 1
+        self._changed.add(test)
 
     def hold(self, tests: tuple[str, ...], *, is_held: bool, cause: str = "") -> None:
         """Hold or release tests, or the queue if `tests` is empty."""

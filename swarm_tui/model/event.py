@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -13,7 +13,7 @@ INTEGRATOR_KEY: Final = "(integrator)"
 """The value of `test` in events of the integrating agent. No test can have this name."""
 
 
-class LogLine(NamedTuple):
+class LogLine(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One line of the log."""
 
     at: float
@@ -22,7 +22,7 @@ class LogLine(NamedTuple):
     test: str = ""
 
 
-class Value(msgspec.Struct, frozen=True):
+class Value(msgspec.Struct, frozen=True, gc=False):
     """A value that is stored in events. Unknown fields are ignored."""
 
 
@@ -31,7 +31,7 @@ def _type_name(class_name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in class_name).lstrip("_")
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=_type_name):
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag=_type_name):
     """Base of all events, with a sequence number and a time in seconds since 1970."""
 
     seq: int = 0

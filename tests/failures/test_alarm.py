@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.failures.alerts import CauseCounts, alert_lines, choose_held, saved_text, still_held, what_is_shared
 from swarm_tui.failures.events import Alert
@@ -60,7 +61,7 @@ def test_only_tests_with_failing_fixture_are_held() -> None:
         *(tried(f"passed{number}", "", traits=("fixture tmp_path",)) for number in range(8)),
         *(queued(f"next{number}", "fixture db", "fixture tmp_path") for number in range(3)),
         *(queued(f"free{number}", "fixture tmp_path") for number in range(30)),
-        queued("held by the user", "fixture db")._replace(is_held=True),
+        structs.replace(queued("held by the user", "fixture db"), is_held=True),
     )
     members = [test for test in records if test.startswith("failed")]
     held = choose_held(members, [test for test in records if records[test].tries], records)
@@ -94,7 +95,7 @@ def test_all_tests_are_held_if_all_fail() -> None:
 
 def test_saved_text_estimates_time_and_cost() -> None:
     done = TestRecord("done", state=State.DONE, result=Result.CLEAN, launched_at=0.0, ended_at=120.0, dollars=0.25)
-    held = [queued(name)._replace(is_held=True, held_for=CAUSE) for name in ("a", "b")]
+    held = [structs.replace(queued(name), is_held=True, held_for=CAUSE) for name in ("a", "b")]
     alarm = Alert(CAUSE, 0.0, ("done",), held=("a", "b", "c"), why_held="they have x")
     records = by_name(done, *held, queued("c"))
     assert saved_text(alarm, records) == "2 tests, ~4m, ~$0.50"

@@ -1,5 +1,7 @@
 """Tests with the same cause are grouped despite different numbers, ids and paths."""
 
+from msgspec import structs
+
 from swarm_tui.failures.patterns import cause_of, find_patterns
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.work_events import Try
@@ -15,7 +17,7 @@ def failed(test: str, failure: str, **fields: object) -> TestRecord:
         result=Result.UNRESOLVED,
         tries=(Try(1, False, 1.0, 0.0, failure),),
     )
-    return record._replace(**fields)  # type: ignore[arg-type]
+    return structs.replace(record, **fields)
 
 
 def test_pattern_lists_shared_traits() -> None:

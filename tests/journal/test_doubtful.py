@@ -122,7 +122,7 @@ def reheaded(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
         lambda raw: b"",
         reheaded(lambda content: b"[" * 100_000),
         reheaded(lambda content: content.replace(b'"slots":3', b'"slots":"many"')),
-        reheaded(lambda content: content.replace(b'"records":[[', b'"records":[[[],')),
+        reheaded(lambda content: content.replace(b'"records":{', b'"records":{"b":[[]],')),
     ],
 )
 def test_invalid_snapshot_is_ignored(folder: SweepFolder, change: Callable[[bytes], bytes]) -> None:

@@ -151,8 +151,8 @@ def folded(record: TestRecord, *events: Event) -> SweepState:
 
 
 def test_changed_record_has_no_default_fields() -> None:
-    defaults = TestRecord("")._asdict()
-    assert [name for name, value in FULL._asdict().items() if value == defaults[name]] == []
+    defaults = structs.asdict(TestRecord(""))
+    assert [name for name, value in structs.asdict(FULL).items() if value == defaults[name]] == []
 
 
 @pytest.mark.parametrize(
@@ -302,12 +302,12 @@ def test_changed_record_has_no_default_fields() -> None:
 )
 def test_event_changes_fields_of_record(event: Event, changes: dict[str, Any]) -> None:
     state = folded(FULL, event)
-    assert state.records == {TEST: FULL._replace(**changes)}
+    assert state.records == {TEST: structs.replace(FULL, **changes)}
     assert +state.counts == {state.records[TEST].mark: 1}
 
 
 def test_waiting_agent_shows_oldest_question() -> None:
-    waiting = FULL._replace(state=State.WAITING, question="may I? (and 1 more)", asks=(OpenQuestion(ASK, "1"),))
+    waiting = structs.replace(FULL, state=State.WAITING, question="may I? (and 1 more)", asks=(OpenQuestion(ASK, "1"),))
     both = folded(waiting, Asked(at=8, test=TEST, ask=MORE))
     assert both.records[TEST].question == "may I?"
     both.apply_all([AskClosed(at=9, test=TEST, ask="1")])
@@ -327,19 +327,19 @@ def test_first_queued_event_adds_test() -> None:
 
 def test_requeued_test_keeps_names_launches_and_hold() -> None:
     kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
-    kept = kept._replace(group="port", baseline=Baseline.FLAKY)
-    kept = kept._replace(traits=FULL.traits, held_for=FULL.held_for)
+    kept = structs.replace(kept, group="port", baseline=Baseline.FLAKY)
+    kept = structs.replace(kept, traits=FULL.traits, held_for=FULL.held_for)
     state = folded(FULL, Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
-    assert state.records == {TEST: kept._replace(agent="agent", branch="branch", reason="again", since=9)}
+    assert state.records == {TEST: structs.replace(kept, agent="agent", branch="branch", reason="again", since=9)}
     state = folded(FULL, Queued(at=9, test=TEST, agent="new", branch="newer"))
-    assert state.records == {TEST: kept._replace(agent="new", branch="newer", since=9)}
+    assert state.records == {TEST: structs.replace(kept, agent="new", branch="newer", since=9)}
 
 
 def test_revision_is_kept_after_interruption_not_retry() -> None:
     sent = Revision(fix="other", comment="Again.", tip="tip")
     assert folded(FULL, Queued(at=9, test=TEST)).records[TEST].revision is None
     assert folded(FULL, Queued(at=9, test=TEST, revision=sent)).records[TEST].revision == sent
-    interrupted = FULL._replace(harvest=NOT_PULLED)
+    interrupted = structs.replace(FULL, harvest=NOT_PULLED)
     assert folded(interrupted, Queued(at=9, test=TEST)).records[TEST].revision == FULL.revision
 
 
@@ -354,18 +354,18 @@ def test_note_is_kept_after_interruption_not_retry() -> None:
 
 
 def test_adopted_agent_without_start_starts_at_adoption() -> None:
-    never = FULL._replace(launched_at=None)
+    never = structs.replace(FULL, launched_at=None)
     assert folded(never, Launched(at=9, test=TEST, is_adopted=True)).records[TEST].launched_at == 9
 
 
 @pytest.mark.parametrize("tests", [(), (TEST, "gone.py::test"), (OTHER,)])
 def test_failed_poll_makes_named_unfinished_tests_stale(tests: tuple[str, ...]) -> None:
-    fresh = FULL._replace(stale_since=None)
+    fresh = structs.replace(FULL, stale_since=None)
     event = ProbeFailed(at=9, tests=tests, reason="no tmux")
-    expected = fresh if tests == (OTHER,) else fresh._replace(stale_since=9)
+    expected = fresh if tests == (OTHER,) else structs.replace(fresh, stale_since=9)
     assert folded(fresh, event).records == {TEST: expected}
     for end in (State.DONE, State.STOPPED):
-        finished = fresh._replace(state=end)
+        finished = structs.replace(fresh, state=end)
         assert folded(finished, event).records == {TEST: finished}
     assert folded(FULL, event).records == {TEST: FULL}
     state = folded(fresh, event)

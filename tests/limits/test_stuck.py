@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.work_events import Try
@@ -26,7 +27,7 @@ RUNNING = TestRecord("a", state=State.RUNNING, since=NOW)
 
 
 def silent(seconds: float) -> TestRecord:
-    return RUNNING._replace(since=NOW - seconds)
+    return structs.replace(RUNNING, since=NOW - seconds)
 
 
 def test_typical_agent_is_median_of_finished() -> None:
@@ -36,7 +37,7 @@ def test_typical_agent_is_median_of_finished() -> None:
     ]
     assert typical_agent([*ended, RUNNING]) == TypicalAgent(30.0, 300)
     assert typical_agent(ended[:2]) == UNKNOWN
-    assert typical_agent([record._replace(tokens=None) for record in ended]) == TypicalAgent(30.0)
+    assert typical_agent([structs.replace(record, tokens=None) for record in ended]) == TypicalAgent(30.0)
 
 
 @pytest.mark.parametrize(
@@ -54,19 +55,19 @@ def test_stuck_reason_contains_time_and_median() -> None:
         why_stuck(silent(700.0), USUAL, NOW) == f"no try and no output since {since} (median of finished agents: 5m00s)"
     )
     began = Try(1, None, 0.0, NOW - 700.0)
-    hanging = silent(5_000.0)._replace(tries=(began,))
+    hanging = structs.replace(silent(5_000.0), tries=(began,))
     assert why_stuck(hanging, USUAL, NOW) == f"try running since {since} (median of finished agents: 5m00s)"
 
 
 def test_output_or_try_counts_as_activity() -> None:
-    assert why_stuck(silent(5_000.0)._replace(last_line_at=NOW - 5), USUAL, NOW) == ""
-    assert why_stuck(silent(5_000.0)._replace(tries=(Try(1, False, 1.0, NOW - 5),)), USUAL, NOW) == ""
+    assert why_stuck(structs.replace(silent(5_000.0), last_line_at=NOW - 5), USUAL, NOW) == ""
+    assert why_stuck(structs.replace(silent(5_000.0), tries=(Try(1, False, 1.0, NOW - 5),)), USUAL, NOW) == ""
 
 
 def test_only_running_agent_can_be_stuck() -> None:
-    waiting = silent(5_000.0)._replace(state=State.WAITING)
-    limited = silent(5_000.0)._replace(trouble=ApiError(kind=ApiErrorKind.LIMITED))
-    for record in (waiting, limited, silent(5_000.0)._replace(state=State.DONE)):
+    waiting = structs.replace(silent(5_000.0), state=State.WAITING)
+    limited = structs.replace(silent(5_000.0), trouble=ApiError(kind=ApiErrorKind.LIMITED))
+    for record in (waiting, limited, structs.replace(silent(5_000.0), state=State.DONE)):
         assert why_stuck(record, USUAL, NOW, repeated="Bash ls", times=50) == ""
 
 
@@ -80,7 +81,7 @@ def test_repeated_call_is_stuck() -> None:
     [(UNKNOWN, TOKENS_OTHERWISE), (USUAL, 80_000), (TypicalAgent(tokens=10), TOKENS_AT_LEAST)],
 )
 def test_token_limit_uses_median(typical: TypicalAgent, limit: int) -> None:
-    used = RUNNING._replace(tokens=1_000 + limit, tokens_at_progress=1_000)
+    used = structs.replace(RUNNING, tokens=1_000 + limit, tokens_at_progress=1_000)
     assert why_stuck(used, typical, NOW) == ""
-    more = why_stuck(used._replace(tokens=1_001 + limit), typical, NOW)
+    more = why_stuck(structs.replace(used, tokens=1_001 + limit), typical, NOW)
     assert more.startswith(f"used {limit + 1:,} tokens without a try or commit")

@@ -81,8 +81,9 @@ def test_similar_questions_are_one_group() -> None:
 
 def test_own_interpreters_are_one_group_and_rule() -> None:
     records = [
-        asking(f"t{number}", bash(f"/runs/agents/a{number}/venv/bin/python -m pytest tests/t{number}.py"))._replace(
-            own_folder=f"/runs/agents/a{number}"
+        structs.replace(
+            asking(f"t{number}", bash(f"/runs/agents/a{number}/venv/bin/python -m pytest tests/t{number}.py")),
+            own_folder=f"/runs/agents/a{number}",
         )
         for number in (1, 2)
     ]
@@ -199,11 +200,11 @@ def test_new_command_changes_group_id_not_key() -> None:
 def test_title_is_reason_of_status() -> None:
     failing = Try(number=1, passed=False, seconds=1.0, at=5.0, failure="test_look.py:37: ExpectationFailed")
     reason = "Needs a decision: take wcwidth as a dependency, or live with it"
-    record = done("a", Result.UNRESOLVED, reason=reason)._replace(tries=(failing,))
+    record = structs.replace(done("a", Result.UNRESOLVED, reason=reason), tries=(failing,))
     (item,) = find_items(sweep_of(record), [record], NOW)
     assert item.title == reason
     assert item.text.split("\n") == [reason, "test_look.py:37: ExpectationFailed"]
-    (item,) = find_items(sweep_of(record), [record._replace(reason="")], NOW)
+    (item,) = find_items(sweep_of(record), [structs.replace(record, reason="")], NOW)
     assert item.title == "test_look.py:37: ExpectationFailed"
 
 
@@ -231,7 +232,7 @@ def test_questions_are_grouped_by_text_and_options() -> None:
 
 def test_pending_answer_hides_item_until_timeout() -> None:
     record = asking("a", bash("ls"))
-    record = record._replace(asks=(record.asks[0]._replace(answered_at=NOW, answered_by="ann"),))
+    record = structs.replace(record, asks=(record.asks[0]._replace(answered_at=NOW, answered_by="ann"),))
     assert groups_of(record, now=NOW + 1) == []
     (group,) = find_groups(sweep_of(record), NOW + NOT_TAKEN_AFTER)
     assert group.answerable == ()
@@ -265,8 +266,8 @@ def test_answered_agent_has_no_item() -> None:
 def test_each_turn_is_separate_item() -> None:
     first = TestRecord("a", state=State.WAITING, question="May I?", since=1.0)
     assert is_turn_over(first)
-    assert item_of_turn(first) != item_of_turn(first._replace(since=2.0))
-    assert item_of_turn(first) != item_of_turn(first._replace(question="May I not?"))
+    assert item_of_turn(first) != item_of_turn(structs.replace(first, since=2.0))
+    assert item_of_turn(first) != item_of_turn(structs.replace(first, question="May I not?"))
     assert find_wait([first], item_of_turn(first)) == (first, None)
     assert find_wait([first], "gone") is None
 

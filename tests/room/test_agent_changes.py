@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.e2e import E2eSession
@@ -85,12 +86,14 @@ def test_pulled_changes_are_shown_without_copy(project: GitProject, copy: GitPro
     project.git("fetch", "--quiet", str(copy.root), "HEAD:refs/swarm/s/t")
     tip = copy.git("rev-parse", "HEAD")
     record = TestRecord("t", state=State.DONE, launched_at=1.0, work_dir=str(copy.root / "gone"))
-    harvested = record._replace(harvest=PulledWork(tip=tip, has_uncommitted=True))
+    harvested = structs.replace(record, harvest=PulledWork(tip=tip, has_uncommitted=True))
     changes = read(project, harvested)
     assert [(row.kind, row.commit) for row in changes.rows] == [("FIX_IMPL", tip)]
     assert (changes.is_live, changes.problem) == (False, "uncommitted changes were not saved")
     assert read(project, record).problem == "the agent submitted no commit"
-    assert read(project, record._replace(host="box", state=State.RUNNING)).problem.startswith("the agent runs on box: ")
+    assert read(project, structs.replace(record, host="box", state=State.RUNNING)).problem.startswith(
+        "the agent runs on box: "
+    )
 
 
 def test_unreadable_copy_shows_reason(project: GitProject, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from rich.cells import cell_len
 
 from swarm_tui.journal import record as model
@@ -131,6 +132,6 @@ def test_baseline_is_shown_in_test_panel() -> None:
     shown = "\n".join(map(text_of, draw_side(record, 60, 0.0)))
     assert "baseline: passes alone, fails with other tests" in shown
     assert "conflicts with other tests" in text_of(draw_about(record, 0.0, 100)[0])
-    green = record._replace(baseline=Baseline.GREEN)
+    green = structs.replace(record, baseline=Baseline.GREEN)
     assert "baseline: passes at the base" in "\n".join(map(text_of, draw_side(green, 60, 0.0)))
     assert "passes" not in text_of(draw_about(green, 0.0, 100)[0])

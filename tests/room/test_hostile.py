@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from swarm_tui.agents.types.claude.observer import parse_question
 from swarm_tui.failures.alerts import with_held
@@ -115,12 +116,12 @@ def assert_harmless(lines: list[Line], width: int) -> None:
 def test_panels_emit_no_control_characters(record: TestRecord, width: int) -> None:
     cell = Cell(record, "marked")
     run = CellRun("label", 0, 5, 6, 20, (record.test,), 1)
-    held = record._replace(is_held=True, held_for=record.reason)
+    held = structs.replace(record, is_held=True, held_for=record.reason)
     all_records = {record.test: held}
     alarm = Alert(record.reason, 5.0, (record.test,), record.reason, (record.test,), record.reason)
     alarms = {alarm.cause: alarm}
     ledger = SweepConclusions()
-    ledger.update([record, record._replace(test=record.test + "2")])
+    ledger.update([record, structs.replace(record, test=record.test + "2")])
     patterns = with_held(ledger.patterns(), alarms, all_records)
     lines = [draw_table_row(table_of([cell.record]), cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
     lines += [draw_chips(run, lambda _: cell), *draw_side(record, width, 5.0, RequestKind.STOP)]

@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.results import Result, State
@@ -226,7 +227,7 @@ def test_nearest_test_in_row_is_found() -> None:
 def sweep() -> dict[str, TestRecord]:
     def record(name: str, **fields: object) -> TestRecord:
         file = f"tests/{name[0]}/test_{name}.py"
-        return TestRecord(f"{file}::test_it", file=file)._replace(**fields)  # type: ignore[arg-type]
+        return structs.replace(TestRecord(f"{file}::test_it", file=file), **fields)
 
     records = [
         record("b2", state=State.WAITING, since=5.0, host="two"),

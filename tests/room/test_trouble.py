@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from msgspec import structs
+
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import Seen
 from swarm_tui.journal.folder import SweepFolder
@@ -30,7 +32,7 @@ LIMITED = TestRecord(
     trouble=ApiError(kind=ApiErrorKind.LIMITED, until=UNTIL, has_given_up=True),
     trouble_at=NOW,
 )
-LOOPING = LIMITED._replace(trouble=None, condition="", stuck="the same call 5 times: Bash ls")
+LOOPING = structs.replace(LIMITED, trouble=None, condition="", stuck="the same call 5 times: Bash ls")
 
 
 def lines_of(record: TestRecord, width: int = 60) -> str:
@@ -48,14 +50,14 @@ def test_limited_agent_shows_time() -> None:
     shown = lines_of(LIMITED)
     assert f"limited until {CLOCK}" in shown
     assert "it will be told to continue when its model answers" in shown
-    assert word_of(LIMITED._replace(state=State.STOPPED)) == "stopped"
+    assert word_of(structs.replace(LIMITED, state=State.STOPPED)) == "stopped"
 
 
 def test_stuck_agent_shows_reason() -> None:
     assert (word_of(LOOPING), role_of(LOOPING)) == ("stuck", "warning")
     assert "the same call 5 times: Bash ls" in row_of(LOOPING, 200)
     assert "stuck: the same call 5 times" in lines_of(LOOPING)
-    assert "was notified" in lines_of(LOOPING._replace(is_nudged=True))
+    assert "was notified" in lines_of(structs.replace(LOOPING, is_nudged=True))
 
 
 @contextmanager

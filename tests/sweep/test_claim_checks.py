@@ -229,7 +229,7 @@ async def test_run_that_takes_too_long_blames_no_agent(tmp_path: Path) -> None:
 async def test_base_that_was_green_before_is_not_run_again(tmp_path: Path) -> None:
     context = prepare(tmp_path, {"test_clean": Work()}, python=str(tmp_path / "no-python"))
     (record,) = context.state.tests()
-    context.state.records[record.test] = record._replace(baseline=Baseline.GREEN)
+    context.state.records[record.test] = structs.replace(record, baseline=Baseline.GREEN)
     assert (await sweep(context))["test_clean"].result is Result.CLEAN
 
 
@@ -271,7 +271,7 @@ async def test_test_that_is_queued_again_meanwhile_gets_no_old_result(tmp_path: 
     (record,) = context.state.tests()
     checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
     pending = structs.replace(record.harvest, check=ClaimCheck(claim="clean"))
-    context.state.records[record.test] = record._replace(result=Result.CLAIMED, harvest=pending)
+    context.state.records[record.test] = structs.replace(record, result=Result.CLAIMED, harvest=pending)
     async with asyncio.TaskGroup() as group:
         checks.add(record.test)
         checks.work(group, (), ())
@@ -285,7 +285,7 @@ async def test_tests_of_one_group_are_not_run_beside_each_other(tmp_path: Path) 
     await sweep(context)
     for record in list(context.state.tests()):
         pending = structs.replace(record.harvest, check=ClaimCheck(claim="clean"))
-        context.state.records[record.test] = record._replace(result=Result.CLAIMED, harvest=pending, group="db")
+        context.state.records[record.test] = structs.replace(record, result=Result.CLAIMED, harvest=pending, group="db")
     checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
     async with asyncio.TaskGroup() as group:
         for record in context.state.tests():

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.packaged import live_folder, local_package_dir
@@ -102,7 +103,7 @@ def test_ids_tell_sweeps_tests_and_attempts_apart_and_never_change() -> None:
 def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_path: Path) -> None:
     context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="claude", agent_arguments=("--model", "x"))
     hostile = "test_0.py::test_x[$(touch x)\n[/red]\x1b[31m]"
-    record = next(context.state.tests())._replace(test=hostile)
+    record = structs.replace(next(context.state.tests()), test=hostile)
     request = create_request(context, record, context.address_of(record.agent, 1))
     folder = context.folder.agent(record.agent)
     assert json.loads((folder / "task.json").read_text())["test"] == hostile

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from swarm_tui.journal import record as state
 from swarm_tui.model.results import State
@@ -22,7 +23,7 @@ def choose(
     held: Sequence[str] = (),
     not_before: Mapping[str, float] | None = None,
 ) -> list[str]:
-    records = RECORDS | {test: RECORDS[test]._replace(is_held=True) for test in held}
+    records = RECORDS | {test: structs.replace(RECORDS[test], is_held=True) for test in held}
     return next_launches(
         QUEUE, records, slots=slots, taken=taken, creating=creating, not_before=not_before or {}, now=100.0
     )
@@ -83,17 +84,17 @@ def test_the_slots_are_never_exceeded(slots: int, taken: int, creating: int) -> 
 
 
 def test_of_a_group_only_one_is_at_work() -> None:
-    records = RECORDS | {test: RECORDS[test]._replace(group="port") for test in ("t0", "t1", "t4")}
+    records = RECORDS | {test: structs.replace(RECORDS[test], group="port") for test in ("t0", "t1", "t4")}
 
     def choose_now() -> list[str]:
         return next_launches(QUEUE, records, slots=9, taken=0, creating=0, not_before={}, now=0.0)
 
     assert choose_now() == ["t0", "t2", "t3"]
     for living in (State.LAUNCHING, State.RUNNING, State.WAITING, State.HARVESTING):
-        records["t0"] = records["t0"]._replace(state=living)
+        records["t0"] = structs.replace(records["t0"], state=living)
         assert choose_now() == ["t2", "t3", "t5"]
     for over in (State.DONE, State.STOPPED):
-        records["t0"] = records["t0"]._replace(state=over)
+        records["t0"] = structs.replace(records["t0"], state=over)
         assert choose_now() == ["t1", "t2", "t3"]
 
 
@@ -106,13 +107,13 @@ def test_all_are_launched_in_the_end_and_groups_never_overlap(groups: list[str],
         for test in next_launches(
             list(records), records, slots=slots, taken=len(living), creating=0, not_before={}, now=0.0
         ):
-            records[test] = records[test]._replace(state=State.RUNNING)
+            records[test] = structs.replace(records[test], state=State.RUNNING)
             living.append(test)
             launched += 1
         at_work = [records[test].group for test in living if records[test].group]
         assert len(at_work) == len(set(at_work))
         oldest = living.pop(0)
-        records[oldest] = records[oldest]._replace(state=State.DONE)
+        records[oldest] = structs.replace(records[oldest], state=State.DONE)
 
 
 def test_more_slots_than_tests_are_said() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property, partial
 from typing import ClassVar, Final
 
+from msgspec import structs
 from textual import events
 from textual.containers import Container
 from textual.widget import Widget
@@ -322,7 +323,7 @@ class InboxScreen(RoomScreen):
         item, record = self.session.item, self.session.record
         if item is None or record is None:
             return
-        receiver = record._replace(question=item.text, options=item.options)
+        receiver = structs.replace(record, question=item.text, options=item.options)
 
         async def deliver(answer: str) -> str:
             return await deliver_answer(self.store, [(item.id, item.ask)], answer)
