@@ -8,17 +8,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from swarm_tui.adapters.git import GitError, Identity, Repository, fetch_bundle
-from swarm_tui.adapters.git.history import EVERY_SUBMODULE
+from swarm_tui.adapters.git.history import EVERY_SUBMODULE, log_rows, read_changes, read_tree_changes
 from swarm_tui.adapters.git.names import is_commit_id
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import ResourceShortage, SwarmError
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs
-from swarm_tui.model.commits import is_test_or_doc
+from swarm_tui.model.commits import Commit, FileChange, is_test_or_doc
 from swarm_tui.model.pulled import ChangeKind, kinds_of
 from swarm_tui.model.text import plain
+from swarm_tui.review.picking import pick
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,72 +55,35 @@ COMMITS_LIMIT: Final = 200
 PATH_LIMIT: Final = 1_024
 NAME_LIMIT: Final = 255
 """Bytes in a file name. git can commit longer names, but no file system can check them out."""
-_LOG_OPTIONS: Final = ("--date=raw", "--encoding=UTF-8", "--no-show-signature", "--no-notes", "--no-mailmap")
-_FORMAT: Final = "%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%B%x00%x01"
-_PAIR: Final = re.compile(r"[0-9a-f]{40,64} [0-9a-f]{40,64}(?:\n|$)")
 _PAIR_LINE: Final = re.compile(rb"\n([0-9a-f]{40,64}) ([0-9a-f]{40,64})(?=\n|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentCommit:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCommit(Commit):
     """One commit of one agent."""
 
     source: BranchInput
-    commit: str
-    tree: str
-    parent_tree: str
-    author: Identity
-    authored: str
-    """As git writes it: seconds and time zone, such as "1763445120 +0100"."""
-    message: str
     classification: Classification
-    paths: tuple[str, ...]
-    lines: int
-    patch_id: str
-    patch: str
+    patch_id: str = ""
+    patch: str = ""
     place: int = 0
     """Its position on its branch."""
 
     @property
     def subject(self) -> str:
-        return plain(self.message.split("\n", 1)[0], 200)
-
-
-class _LogRow(NamedTuple):
-    """A commit in the output of `git log`."""
-
-    commit: str
-    tree: str
-    parent: str
-    author: str
-    email: str
-    authored: str
-    message: str
-
-    @classmethod
-    def of(cls, fields: Sequence[str]) -> _LogRow:
-        commit, tree, parents, *rest = fields[:7]
-        return cls(commit, tree, parents.split(" ")[0], *rest)
-
-
-class _Size(NamedTuple):
-    """The files that a commit changes, and the number of changed lines."""
-
-    paths: tuple[str, ...]
-    lines: int
+        return plain(self.message.partition("\n")[0], 200)
 
     @property
-    def is_too_large(self) -> bool:
-        return len(self.paths) > FILES_LIMIT or self.lines > LINES_LIMIT
+    def author(self) -> Identity:
+        return Identity(self.author_name, self.author_email)
+
+    @property
+    def lines(self) -> int:
+        return count_lines(self.changes)
 
 
-class _Changes(NamedTuple):
-    """The changes of a commit."""
-
-    parent_tree: str
-    size: _Size
-    patch_id: str
-    patch: str
+def count_lines(changes: Iterable[FileChange]) -> int:
+    return sum((change.added or 0) + (change.removed or 0) for change in changes)
 
 
 class UnusableBranch(SwarmError):
@@ -149,33 +113,88 @@ def _read_all(
             tips[source.branch] = source.tip if source.tip in present else _find_tip(repository, source)
         except UnusableBranch as error:
             found[source.branch] = error
-    rows = _read_log(repository, inputs.base, tips.values())
+    rows = {row[0]: row for row in log_rows(repository, [f"^{inputs.base}", *dict.fromkeys(tips.values())])}
     lines = {branch: _line_of(rows, tip) for branch, tip in tips.items()}
     for branch, line in lines.items():
         # `is_ancestor` starts a process, and is needed only after a merge: otherwise the first commit follows the base.
-        if (not line or line[0].parent != inputs.base) and not repository.is_ancestor(inputs.base, tips[branch]):
+        first_parent = _parent(line[0]) if line else inputs.base
+        if first_parent != inputs.base and not (first_parent and repository.is_ancestor(inputs.base, tips[branch])):
             found[branch] = UnusableBranch(
                 "the branch was rewritten: it is not based on the commit that the sweep started from"
             )
         elif len(line) > COMMITS_LIMIT:
             found[branch] = UnusableBranch(f"it has {len(line):,} commits; the limit is {COMMITS_LIMIT}")
     usable = {branch: line for branch, line in lines.items() if branch not in found}
-    changes = _read_changes(repository, [row for line in usable.values() for row in line])
-    test_files = {test.file for test in inputs.tests if test.file}
+    reader = _CommitReader(repository, inputs, [row for line in usable.values() for row in line])
     for source in sources:
         if source.branch in usable:
             try:
                 line = usable[source.branch]
                 commits = [
-                    _commit_of(source, place, row, changes[row.commit], test_files, inputs.tutorial)
-                    for place, row in enumerate(line)
-                    if row.commit in changes
+                    reader.commit(source, place, row) for place, row in enumerate(line) if reader.changes.get(row[0])
                 ]
-                first_new = next((place + 1 for place, row in enumerate(line) if row.commit == source.revised_after), 0)
+                first_new = next((place + 1 for place, row in enumerate(line) if row[0] == source.revised_after), 0)
                 found[source.branch] = _with_revisions_folded(repository, commits, first_new) if first_new else commits
             except UnusableBranch as error:
                 found[source.branch] = error
     return found
+
+
+class _CommitReader:
+    """Reads the changes of many commits at once, each compared with its first parent."""
+
+    def __init__(self, repository: Repository, inputs: IntegratorInputs, rows: Sequence[Sequence[str]]) -> None:
+        self._inputs = inputs
+        self._test_files = {test.file for test in inputs.tests if test.file}
+        self._parent_trees = _trees_of(repository, dict.fromkeys(map(_parent, rows)))
+        self.changes = read_changes(repository, list(dict.fromkeys(f"{row[0]} {_parent(row)}" for row in rows)))
+        pairs = ((self._parent_trees[_parent(row)], row[2]) for row in rows if not self._problem(row[0]))
+        self._patches = read_patches(repository, list(dict.fromkeys(pairs)))
+
+    def _problem(self, name: str) -> str:
+        return why_too_large(self.changes.get(name, ()))
+
+    def commit(self, source: BranchInput, place: int, row: Sequence[str]) -> AgentCommit:
+        """Return a commit. Raise UnusableBranch if it is too large, or cannot be checked out."""
+        name, _, tree, author, address, authored, message = row
+        changes = tuple(self.changes[name])
+        if problem := self._problem(name):
+            raise UnusableBranch(f"commit {name[:8]} {problem}")
+        paths = [change.path for change in changes]
+        if any(map(_is_too_long, paths)):
+            raise UnusableBranch(f"commit {name[:8]} contains a file name that is too long to check out")
+        parent_tree = self._parent_trees[_parent(row)]
+        patch_id, patch = self._patches.get((parent_tree, tree), ("", ""))
+        tutorial = self._inputs.tutorial
+        return AgentCommit(
+            source=source,
+            id=name,
+            parent=_parent(row),
+            tree=tree,
+            parent_tree=parent_tree,
+            author_name=plain(author, 100) or "unknown",
+            author_email=plain(address, 200),
+            authored=authored,
+            message=message.strip() or "(no message)",
+            changes=changes,
+            classification=classify_commit(message, paths, test_files=self._test_files, tutorial=tutorial),
+            # The patch of an empty or binary file may have no id. Then only identical trees are identical.
+            patch_id=patch_id or f"{parent_tree}-{tree}",
+            patch=patch,
+            place=place,
+        )
+
+
+def _parent(row: Sequence[str]) -> str:
+    """Return the first parent of a commit in the log; "" for a root commit."""
+    return row[1].partition(" ")[0]
+
+
+def why_too_large(changes: Sequence[FileChange]) -> str:
+    """Return why a commit with these changes cannot be reviewed, or ""."""
+    lines = count_lines(changes)
+    is_too_large = len(changes) > FILES_LIMIT or lines > LINES_LIMIT
+    return f"changes {lines:,} lines in {len(changes):,} files: too much to review" if is_too_large else ""
 
 
 def _with_revisions_folded(repository: Repository, commits: Sequence[AgentCommit], first_new: int) -> list[AgentCommit]:
@@ -183,30 +202,29 @@ def _with_revisions_folded(repository: Repository, commits: Sequence[AgentCommit
     old = next((each for each in reversed(commits) if each.place < first_new and each.classification.is_fix), None)
     if old is None:
         return list(commits)
-    folded, gone = old, {old.commit}
+    folded, gone = old, {old.id}
     with ObjectSpace(repository) as space:
         for new in (each for each in commits if each.place >= first_new and each.classification.is_fix):
-            merge = space.merge(base=new.parent_tree, ours=folded.tree, theirs=new.tree)
-            if merge.is_clean:
-                space.copy_to_repository(space.synthetic_commit(merge.tree), known=[new.commit])
+            step = pick(space, new, folded.tree)
+            if not step.is_conflict:
+                space.copy_to_repository(space.synthetic_commit(step.tree), known=[new.id])
                 # The newer message replaces the older one.
-                folded = _with_trees(repository, new, folded.parent_tree, merge.tree, place=old.place)
-                gone.add(new.commit)
-    rest = [each for each in commits if each.commit not in gone]
+                folded = _with_trees(repository, new, folded.parent_tree, step.tree, place=old.place)
+                gone.add(new.id)
+    rest = [each for each in commits if each.id not in gone]
     return sorted([*rest, *([folded] if folded.tree != folded.parent_tree else [])], key=lambda each: each.place)
 
 
 def _with_trees(repository: Repository, commit: AgentCommit, before: str, after: str, *, place: int) -> AgentCommit:
     """Return a commit that changes one tree into another one, with the message and author of `commit`."""
-    changed = replace(commit, parent_tree=before, tree=after, place=place)
-    if before == after:
+    changes = tuple(read_tree_changes(repository, before, after))
+    changed = replace(commit, parent_tree=before, tree=after, changes=changes, place=place)
+    if not changes:
         return changed
-    pair = (before, after)
-    size = _read_sizes(repository, [pair])[pair]
-    if size.is_too_large:
-        raise _too_large(commit.commit, size)
-    identity, patch = read_patches(repository, [pair])[pair]
-    return replace(changed, paths=size.paths, lines=size.lines, patch_id=identity or f"{before}-{after}", patch=patch)
+    if problem := why_too_large(changes):
+        raise UnusableBranch(f"commit {commit.id[:8]} {problem}")
+    identity, patch = read_patches(repository, [(before, after)])[before, after]
+    return replace(changed, patch_id=identity or f"{before}-{after}", patch=patch)
 
 
 def _present(repository: Repository, names: Iterable[str]) -> frozenset[str]:
@@ -220,20 +238,12 @@ def _present(repository: Repository, names: Iterable[str]) -> frozenset[str]:
     return frozenset(pair[0] for pair in pairs if pair[1:] == ["commit"])
 
 
-def _read_log(repository: Repository, base: str, tips: Iterable[str]) -> dict[str, _LogRow]:
-    revisions = "".join(f"{name}\n" for name in (f"^{base}", *dict.fromkeys(tips))).encode()
-    listed = repository.run("log", "--stdin", *_LOG_OPTIONS, f"--format={_FORMAT}", stdin=revisions, timeout=600)
-    entries = listed.stdout.decode("utf-8", "replace").split("\x00\x01")[:-1]
-    rows = (_LogRow.of(entry.lstrip("\n").split("\x00")) for entry in entries)
-    return {row.commit: row for row in rows}
-
-
-def _line_of(rows: Mapping[str, _LogRow], tip: str) -> list[_LogRow]:
+def _line_of(rows: Mapping[str, Sequence[str]], tip: str) -> list[Sequence[str]]:
     """Return the commits from a tip back to the base along first parents, oldest first."""
-    line: list[_LogRow] = []
+    line: list[Sequence[str]] = []
     while tip in rows:
         line.append(rows[tip])
-        tip = rows[tip].parent
+        tip = _parent(rows[tip])
     return line[::-1]
 
 
@@ -256,44 +266,11 @@ def _find_tip(repository: Repository, source: BranchInput) -> str:
     return tip
 
 
-def _read_changes(repository: Repository, rows: Sequence[_LogRow]) -> dict[str, _Changes]:
-    """Return the changes of each commit compared with its first parent, without commits that change nothing."""
-    trees = dict(zip(*_parent_trees(repository, rows), strict=True))
-    pairs = {row.commit: (trees[row.parent], row.tree) for row in rows if trees[row.parent] != row.tree}
-    sizes = _read_sizes(repository, dict.fromkeys(pairs.values()))
-    small = [pair for pair, size in sizes.items() if not size.is_too_large]
-    patches = read_patches(repository, small)
-    return {commit: _Changes(pair[0], sizes[pair], *patches.get(pair, ("", ""))) for commit, pair in pairs.items()}
-
-
-def _parent_trees(repository: Repository, rows: Sequence[_LogRow]) -> tuple[list[str], list[str]]:
-    parents = list(dict.fromkeys(row.parent for row in rows))
-    query = "".join(f"{parent}^{{tree}}\n" for parent in parents).encode()
-    answer = repository.run("cat-file", "--batch-check=%(objectname)", stdin=query) if parents else None
-    return parents, answer.text.splitlines() if answer else []
-
-
-def _read_sizes(repository: Repository, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], _Size]:
-    """Return the files and lines that differ between two trees."""
-    query = "".join(f"{old} {new}\n" for old, new in pairs).encode()
-    options = ("--stdin", "--numstat", "-r", "-z", "--no-renames", EVERY_SUBMODULE)
-    found: dict[tuple[str, str], _Size] = {}
-    paths: list[str] = []
-    lines = 0
-    pair = ("", "")
-    for field in (*repository.run("diff-tree", *options, stdin=query, timeout=600).fields, ""):
-        heading, _, row = field.partition("\n") if _PAIR.match(field) else ("", "", field)
-        if heading or not field:
-            found[pair] = _Size(tuple(paths), lines)
-            paths, lines = [], 0
-            old, _, new = heading.partition(" ")
-            pair = (old, new)
-        if row:
-            added, removed, path = row.split("\t", 2)
-            lines += sum(int(number) for number in (added, removed) if number.isdigit())
-            paths.append(path)
-    found.pop(("", ""), None)
-    return found
+def _trees_of(repository: Repository, commits: Iterable[str]) -> dict[str, str]:
+    names = list(commits)
+    query = "".join(f"{name}^{{tree}}\n" for name in names).encode()
+    answer = repository.run("cat-file", "--batch-check=%(objectname)", stdin=query) if names else None
+    return dict(zip(names, answer.text.splitlines() if answer else (), strict=True))
 
 
 def read_patches(repository: Repository, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
@@ -314,41 +291,9 @@ def read_patches(repository: Repository, pairs: Sequence[tuple[str, str]]) -> di
     return {pair: (ids.get(pair, ""), patch.decode("utf-8", "replace")) for pair, patch in patches.items()}
 
 
-def _too_large(commit: str, size: _Size) -> UnusableBranch:
-    return UnusableBranch(
-        f"commit {commit[:8]} changes {size.lines:,} lines in {len(size.paths):,} files: too much to review"
-    )
-
-
 def _is_too_long(path: str) -> bool:
     name = os.fsencode(path)
     return len(name) > PATH_LIMIT or any(len(part) > NAME_LIMIT for part in name.split(b"/"))
-
-
-def _commit_of(
-    source: BranchInput, place: int, row: _LogRow, changes: _Changes, test_files: Collection[str], tutorial: str
-) -> AgentCommit:
-    size = changes.size
-    if size.is_too_large:
-        raise _too_large(row.commit, size)
-    if any(map(_is_too_long, size.paths)):
-        raise UnusableBranch(f"commit {row.commit[:8]} contains a file name that is too long to check out")
-    return AgentCommit(
-        source=source,
-        commit=row.commit,
-        tree=row.tree,
-        parent_tree=changes.parent_tree,
-        author=Identity(plain(row.author, 100) or "unknown", plain(row.email, 200)),
-        authored=row.authored,
-        message=row.message.strip() or "(no message)",
-        classification=classify_commit(row.message, size.paths, test_files=test_files, tutorial=tutorial),
-        paths=size.paths,
-        lines=size.lines,
-        # The patch of an empty or binary file may have no id. Then only identical trees are identical.
-        patch_id=changes.patch_id or f"{changes.parent_tree}-{row.tree}",
-        patch=changes.patch,
-        place=place,
-    )
 
 
 def read_branches(repository: Repository, inputs: IntegratorInputs) -> tuple[list[AgentCommit], dict[str, str]]:

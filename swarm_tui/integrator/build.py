@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from swarm_tui.adapters.git import Identity
@@ -14,6 +14,7 @@ from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.ranking import RankedFix
 from swarm_tui.model.commit_messages import TestWork, fix_message, squash_message
 from swarm_tui.model.text import plain
+from swarm_tui.review.picking import CommitBuilder, find_conflicts, pick, tree_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class BranchFixes:
 
 
 class BranchBuilder:
-    """Stacks commits of agents by three-way merges of trees."""
+    """Builds a branch from commits of agents."""
 
     def __init__(self, space: ObjectSpace, inputs: IntegratorInputs) -> None:
         self._space = space
@@ -68,84 +69,60 @@ class BranchBuilder:
         """Combine all test and doc commits into one. Commits that conflict with earlier ones are left out."""
         tree, squashed, rejected = base.tree, list[AgentCommit](), list[RejectedCommit]()
         for commit in commits:
-            merge = self._merge(tree, commit)
-            if merge.is_clean:
-                tree = merge.tree
+            step = pick(self._space, commit, tree)
+            tree = step.tree
+            if step.merge is None:
                 squashed.append(commit)
             else:
-                others = [other for other in squashed if set(other.paths) & set(merge.conflict_paths)]
-                rejected.append(RejectedCommit(commit, conflict_reason(merge.conflict_paths, others)))
+                rejected.append(RejectedCommit(commit, self._conflict_reason(commit, step.merge, squashed)))
         if tree == base.tree:
             return base, squashed, rejected
         message = squash_message(works_of(squashed), self._inputs.sweep)
         authors = {commit.author.email: commit.author for commit in squashed}
         author = next(iter(authors.values())) if len(authors) == 1 else self._committer
-        squashed_commit = self._space.commit(tree, [base.commit], message.encode(), author=author)
+        squashed_commit = CommitBuilder(self._space, base.commit).add(tree, message, author=author)
         return Tip(squashed_commit, tree), squashed, rejected
 
-    def tree_with(self, tree: str, commits: Sequence[AgentCommit]) -> str | None:
+    def tree_with(self, tree: str, commits: Iterable[AgentCommit]) -> str | None:
         """Return a tree with these commits cherry-picked, or None if one of them conflicts."""
-        for commit in commits:
-            merge = self._merge(tree, commit)
-            if not merge.is_clean:
-                return None
-            tree = merge.tree
-        return tree
+        return tree_with(self._space, tree, commits)
 
     def contains(self, tree: str, commit: AgentCommit) -> bool | None:
         """Return whether cherry-picking a commit would change nothing; None if it conflicts."""
-        merge = self._merge(tree, commit)
-        return merge.tree == tree if merge.is_clean else None
+        step = pick(self._space, commit, tree)
+        return None if step.is_conflict else step.tree == tree
 
     def add_fixes(self, start: Tip, ranked: Sequence[RankedFix]) -> tuple[Tip, BranchFixes]:
         """Cherry-pick the fixes in order. A fix that conflicts is retried after the others, then left out."""
         tip, fixes = start, BranchFixes()
-        waiting = list(ranked)
-        while waiting:
+        builder = CommitBuilder(self._space, start.commit)
+        waiting, is_progressing = list(ranked), True
+        while waiting and is_progressing:
             conflicting = []
             for entry in waiting:
-                next_tip = self._pick(tip, entry)
-                if next_tip is None:
+                chosen, step = entry.fix.chosen, pick(self._space, entry.fix.chosen, tip.tree)
+                if step.tree == tip.tree:
                     conflicting.append(entry)
                     continue
-                tip = next_tip
+                message = fix_message(chosen.message, entry.fix.agents, entry.fix.tests, self._inputs.sweep)
+                tip = Tip(builder.add(step.tree, message, like=chosen), step.tree)
                 fixes.picked.append(FixOnBranch(entry, tip))
-            if len(conflicting) == len(waiting):
-                break
-            waiting = conflicting
+            waiting, is_progressing = conflicting, len(conflicting) < len(waiting)
         for entry in waiting:
-            fixes.left_out.append((entry, self._reason_left_out(start, tip, entry.fix.chosen, fixes)))
+            step = pick(self._space, entry.fix.chosen, tip.tree)
+            others = [each.fix.chosen for each in fixes.picked]
+            reason = "it adds nothing that is not already on the branch"
+            if step.merge is not None:
+                reason = self._conflict_reason(entry.fix.chosen, step.merge, others)
+            fixes.left_out.append((entry, reason))
         return tip, fixes
 
-    def _merge(self, tree: str, commit: AgentCommit) -> MergeResult:
-        return self._space.merge(base=commit.parent_tree, ours=tree, theirs=commit.tree)
-
-    def _pick(self, tip: Tip, entry: RankedFix) -> Tip | None:
-        chosen = entry.fix.chosen
-        merge = self._merge(tip.tree, chosen)
-        if not merge.is_clean or merge.tree == tip.tree:
-            return None
-        message = fix_message(chosen.message, entry.fix.agents, entry.fix.tests, self._inputs.sweep).encode()
-        new_commit = self._space.commit(
-            merge.tree, [tip.commit], message, author=chosen.author, authored=f"@{chosen.authored}"
-        )
-        return Tip(new_commit, merge.tree)
-
-    def _reason_left_out(self, start: Tip, tip: Tip, commit: AgentCommit, fixes: BranchFixes) -> str:
-        merge = self._merge(tip.tree, commit)
-        if merge.is_clean:
-            return "it adds nothing that is not already on the branch"
-        paths = set(merge.conflict_paths)
-        on_branch = (entry.fix.chosen for entry in fixes.picked)
-        opponents = [
-            other for other in on_branch if paths & set(other.paths) and self._do_conflict(start, other, commit)
-        ]
+    def _conflict_reason(self, commit: AgentCommit, merge: MergeResult, others: Iterable[AgentCommit]) -> str:
+        """Return a sentence with the files and the commits on the branch that a commit conflicts with."""
+        possible = [other for other in others if other.paths.intersection(merge.conflict_paths)]
+        found = find_conflicts(self._space, [(other, commit) for other in possible], if_first_fails=True)
+        opponents = [other for other, is_conflict in zip(possible, found, strict=True) if is_conflict]
         return conflict_reason(merge.conflict_paths, opponents)
-
-    def _do_conflict(self, start: Tip, first: AgentCommit, second: AgentCommit) -> bool:
-        """Return whether the second commit conflicts if only the first one is on top of `start`."""
-        alone = self._merge(start.tree, first)
-        return not alone.is_clean or not self._merge(alone.tree, second).is_clean
 
 
 def conflict_reason(paths: Sequence[str], opponents: Sequence[AgentCommit]) -> str:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from swarm_tui.adapters.git.history import read_tree_changes
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.integrator.branches import AgentCommit
 from swarm_tui.integrator.build import BranchBuilder, BranchFixes, RejectedCommit, Tip
@@ -110,12 +109,8 @@ class Integrator:
 
     def doubts(self, commits: Sequence[AgentCommit]) -> list[str]:
         """Return sentences about commits that may tamper with test results."""
-        repository = self.space.repository
-        changed = [
-            ChangedFiles(read_tree_changes(repository, each.parent_tree, each.tree), each.classification.is_fix)
-            for each in commits
-        ]
-        found = zip(commits, why_not_measured(repository, changed), strict=True)
+        changed = [ChangedFiles(commit.changes, commit.classification.is_fix) for commit in commits]
+        found = zip(commits, why_not_measured(self.space.repository, changed), strict=True)
         return [f"{commit.subject!r} {doubt}" for commit, doubts in found for doubt in doubts]
 
     async def run_at_tip(
@@ -150,5 +145,5 @@ def _trees_with_one_fix(
         if before is not None and tree is not None:
             trees.append(FixTree(fix, tree, before, builds_on=earlier[-1].subject))
         else:
-            effects[fix.chosen.commit] = reported_effect(fix, "it conflicts with the test and doc fixes")
+            effects[fix.chosen.id] = reported_effect(fix, "it conflicts with the test and doc fixes")
     return trees, effects

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
-from swarm_tui.adapters.git.history import read_tree_changes
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.pytest import TestRun
 from swarm_tui.errors import SwarmError
@@ -19,6 +18,7 @@ from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.progress import TESTS, Meter
 from swarm_tui.integrator.ranking import Effect, reported_effect
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import Result
 from swarm_tui.model.text import plain
 from swarm_tui.testing.affected import MODULE, compare_sources, functions_at
@@ -179,13 +179,13 @@ class FixMeasurement:
             return {}
         candidates = tests_that_may_turn_green(self._inputs, [entry.fix for entry in self._fixes])
         others = other_tests(self._inputs, candidates) if len(self._fixes) >= FIXES_WORTH_TRACING else []
-        self._progress(f"measuring {len(self._fixes)} fixes with {_count(len(candidates))}")
+        self._progress(f"measuring {len(self._fixes)} fixes with {counted(len(candidates), 'test')}")
         every = len(self._inputs.tests)
         self._meter.expect(len(candidates) + len(others) + len(self._fixes) * len(candidates) + every)
         self._meter.begin("running the tests without any fix", len(candidates) + len(others), TESTS)
         before, why_not = await self._look_at_all([*candidates, *others])
         if why_not:
-            return {entry.fix.chosen.commit: reported_effect(entry.fix, why_not) for entry in self._fixes}
+            return {entry.fix.chosen.id: reported_effect(entry.fix, why_not) for entry in self._fixes}
         concerned = [await asyncio.to_thread(self._concerned_by, entry) for entry in self._fixes]
         affected = [
             [test for test in candidates if test in entry.fix.tests or concern.may_be(test)]
@@ -203,7 +203,7 @@ class FixMeasurement:
             known = await self._run_on(entry.before, tests) if entry.before and not isinstance(run, str) else before
             if isinstance(run, str) or isinstance(known, str):
                 why_not = run if isinstance(run, str) else str(known)
-                effects[entry.fix.chosen.commit] = reported_effect(entry.fix, why_not)
+                effects[entry.fix.chosen.id] = reported_effect(entry.fix, why_not)
             else:
                 known = replace(
                     known, outcomes={test: known.outcomes[test] for test in tests if test in known.outcomes}
@@ -214,8 +214,8 @@ class FixMeasurement:
         if flaky:
             self._progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
         for runs in all_runs:
-            effect = effects[runs.fix.chosen.commit] = await self._effect(runs)
-            self._progress(f"{runs.fix.chosen.subject}: {_count(len(effect.turned_green))} fixed")
+            effect = effects[runs.fix.chosen.id] = await self._effect(runs)
+            self._progress(f"{runs.fix.chosen.subject}: {counted(len(effect.turned_green), 'test')} fixed")
         return effects
 
     async def _look_at_all(self, tests: Sequence[str]) -> tuple[TestRun, str]:
@@ -236,10 +236,8 @@ class FixMeasurement:
         return None
 
     def _read_doubts(self) -> list[tuple[str, ...]]:
-        repository = self._space.repository
-        chosen = (entry.fix.chosen for entry in self._fixes)
-        changes = [read_tree_changes(repository, commit.parent_tree, commit.tree) for commit in chosen]
-        return why_not_measured(repository, list(map(ChangedFiles, changes)))
+        changes = [ChangedFiles(entry.fix.chosen.changes) for entry in self._fixes]
+        return why_not_measured(self._space.repository, changes)
 
     def _concerned_by(self, entry: FixTree) -> RelatedTests:
         if self._concerns is None or entry.before:
@@ -268,20 +266,20 @@ class FixMeasurement:
 
         Return the effects with these tests added.
         """
-        on_branch = {entry.fix.chosen.commit for entry in branch}
+        on_branch = {entry.fix.chosen.id for entry in branch}
         already_broken = {test for commit, effect in effects.items() if commit in on_branch for test in effect.broken}
         tests = [test for test in broken if test not in self._flaky | already_broken][:MAX_BROKEN_TESTS]
         updated = dict(effects)
         if not tests or not branch:
             return updated
-        self._progress(f"finding the fix that breaks {_count(len(tests))}")
-        self._meter.begin(f"finding the fix that breaks {_count(len(tests))}")
+        self._progress(f"finding the fix that breaks {counted(len(tests), 'test')}")
+        self._meter.begin(f"finding the fix that breaks {counted(len(tests), 'test')}")
         before, _ = await self._run_before(tests)
         green = [test for test in tests if before.is_green(test)]
         varying = await self._find_varying(self._tree_before, green, before, STEADY_RUNS)
         steady = [test for test in green if test not in varying]
         for test, position in (await self._bisect(steady, branch, 0, len(branch) - 1)).items():
-            commit = branch[position].fix.chosen.commit
+            commit = branch[position].fix.chosen.id
             updated[commit] = replace(updated[commit], broken=(*updated[commit].broken, test))
         return updated
 
@@ -415,7 +413,3 @@ def compare_runs(
     green = [test for test in compared if not before.is_green(test) and after.is_green(test)]
     red = [test for test in compared if before.is_green(test) and after.outcomes.get(test) in (None, "failed")]
     return Effect(turned_green=(*green, *sorted(steadied)), broken=tuple(red), flaky=tuple(sorted(steadied)))
-
-
-def _count(tests: int) -> str:
-    return "1 test" if tests == 1 else f"{tests} tests"

@@ -54,7 +54,7 @@ def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> l
     """Return the fixes, best first; `effects` are indexed by the chosen commit of a fix."""
 
     def sort_key(fix: DistinctFix) -> tuple[int, bool, int, int, str, str]:
-        effect = effects[fix.chosen.commit]
+        effect = effects[fix.chosen.id]
         # A measured effect ranks above the same effect that was only reported.
         return (
             -effect.net,
@@ -66,7 +66,7 @@ def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> l
         )
 
     return [
-        RankedFix(rank, fix, effects[fix.chosen.commit], reason_for_rank(fix, effects[fix.chosen.commit]))
+        RankedFix(rank, fix, effects[fix.chosen.id], reason_for_rank(fix, effects[fix.chosen.id]))
         for rank, fix in enumerate(sorted(fixes, key=sort_key), 1)
     ]
 

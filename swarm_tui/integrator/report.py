@@ -53,11 +53,11 @@ def compose_outcome(inputs: IntegratorInputs, result: IntegrationResult) -> Inte
     left_out = [LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken]
     left_out += [LeftOut(branch=branch, reason=reason) for branch, reason in result.refused.items()]
     left_out += [
-        LeftOut(branch=entry.commit.source.branch, commit=entry.commit.commit, reason=entry.reason)
+        LeftOut(branch=entry.commit.source.branch, commit=entry.commit.id, reason=entry.reason)
         for entry in result.rejected
     ]
     left_out += [
-        LeftOut(branch=branch, commit=entry.fix.chosen.commit, reason=f"{entry.fix.chosen.subject!r} {reason}")
+        LeftOut(branch=branch, commit=entry.fix.chosen.id, reason=f"{entry.fix.chosen.subject!r} {reason}")
         for entry, reason in result.fixes.left_out
         for branch in entry.fix.branches
     ]
@@ -66,7 +66,7 @@ def compose_outcome(inputs: IntegratorInputs, result: IntegrationResult) -> Inte
         "final_run": _final_entry(result.final),
         "problems": result.problems,
         "by_integrator": dict(result.by_integrator),
-        "squashed_commits": [{"branch": commit.source.branch, "commit": commit.commit} for commit in result.squashed],
+        "squashed_commits": [{"branch": commit.source.branch, "commit": commit.id} for commit in result.squashed],
     }
     return IntegratorReport(
         squashed_branches=tuple(dict.fromkeys(commit.source.branch for commit in result.squashed)),
@@ -128,7 +128,7 @@ def _normalizations(result: IntegrationResult, picked: list[FixOnBranch]) -> lis
     commits = [*result.squashed, *(commit for entry in picked for commit in entry.fix.commits)]
     for commit in commits:
         if commit.classification.note:
-            summary = f"commit {commit.commit[:8]} of {commit.source.agent} {commit.classification.note}"
+            summary = f"commit {commit.id[:8]} of {commit.source.agent} {commit.classification.note}"
             notes.append(Normalization(summary_markdown=summary))
     for entry in picked:
         if len(entry.fix.agents) > 1:

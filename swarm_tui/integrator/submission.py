@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from swarm_tui.adapters.git import Identity, Repository
+from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.history import read_commits, read_tree_changes
 from swarm_tui.integrator.branches import LINES_LIMIT, AgentCommit, Classification, classify_commit, read_patches
 from swarm_tui.integrator.build import BranchFixes, FixOnBranch, RejectedCommit, Tip
@@ -78,17 +78,17 @@ async def measure_submission(integrator: Integrator, report: IntegratorReport, t
     integrator.progress(f"the submitted branch has {counted(len(branch.commits), 'commit')}")
     carried, left_out = branch.carried_branches, branch.branches_left_out
     final = await integrator.run_at_tip(branch.tip, branch.commits, carried, left_out)
-    fixes = [branch.fixes[commit.commit] for commit in branch.rows]
+    fixes = [branch.fixes[commit.id] for commit in branch.rows]
     if final is not None and not final.outcomes:
-        effects = {fix.chosen.commit: reported_effect(fix, "no test could be run on the branch") for fix in fixes}
+        effects = {fix.chosen.id: reported_effect(fix, "no test could be run on the branch") for fix in fixes}
     else:
         trees, effects = await asyncio.to_thread(branch.trees)
         measurement = integrator.measurement(branch.start.tree, trees)
         effects |= await measurement.measure()
-        steps = [FixTree(branch.fixes[commit.commit], commit.tree) for commit in branch.rows]
+        steps = [FixTree(branch.fixes[commit.id], commit.tree) for commit in branch.rows]
         effects = await measurement.add_breakages(effects, final.regressed if final else (), steps)
-    tips = {commit.commit: Tip(commit.commit, commit.tree) for commit in branch.rows}
-    picked = [FixOnBranch(entry, tips[entry.fix.chosen.commit]) for entry in rank_fixes(fixes, effects)]
+    tips = {commit.id: Tip(commit.id, commit.tree) for commit in branch.rows}
+    picked = [FixOnBranch(entry, tips[entry.fix.chosen.id]) for entry in rank_fixes(fixes, effects)]
     result = IntegrationResult(
         inputs.base,
         branch.start.commit,
@@ -101,7 +101,7 @@ async def measure_submission(integrator: Integrator, report: IntegratorReport, t
         await asyncio.to_thread(files_with_markers, integrator.space, integrator.base.tree, branch.tip.tree),
         branch.notes,
     )
-    own = [commit for commit in branch.commits if commit.commit in branch.notes]
+    own = [commit for commit in branch.commits if commit.id in branch.notes]
     doubts = await asyncio.to_thread(integrator.doubts, own)
     return MeasuredSubmission(
         result, tuple(branch.dropped), frozenset(branch.excused), tuple(doubts), branch.changes_tests
@@ -132,7 +132,7 @@ class _Claims:
         return cls(found, frozenset(branches).intersection(report.squashed_branches), reasons)
 
     def reason_for(self, commit: AgentCommit) -> str:
-        return self.reasons.get(commit.commit[:SHORTEST_ID]) or self.reasons.get(commit.source.branch, "")
+        return self.reasons.get(commit.id[:SHORTEST_ID]) or self.reasons.get(commit.source.branch, "")
 
 
 def _prefix(name: str) -> str:
@@ -175,9 +175,9 @@ class _SubmittedBranch:
         commits = [_as_agent_commit(commit, place, source, files, inputs) for place, commit in enumerate(read)]
         first = commits[0]
         has_squashed = not first.classification.is_fix and first.tree != first.parent_tree
-        start = Tip(first.commit, first.tree) if has_squashed else integrator.base
+        start = Tip(first.id, first.tree) if has_squashed else integrator.base
         branches = {known.branch for known in inputs.branches}
-        claims = _Claims.read(report, branches, [commit.commit for commit in commits])
+        claims = _Claims.read(report, branches, [commit.id for commit in commits])
         branch = cls(integrator, claims, commits, start)
         branch._find_origins()
         branch._find_left_out()
@@ -187,11 +187,11 @@ class _SubmittedBranch:
     @property
     def rows(self) -> list[AgentCommit]:
         """The commits to review one by one."""
-        return [commit for commit in self.commits if commit.commit != self.start.commit]
+        return [commit for commit in self.commits if commit.id != self.start.commit]
 
     @property
     def tip(self) -> Tip:
-        return Tip(self.commits[-1].commit, self.commits[-1].tree)
+        return Tip(self.commits[-1].id, self.commits[-1].tree)
 
     @property
     def carried_branches(self) -> set[str]:
@@ -207,7 +207,7 @@ class _SubmittedBranch:
     def changes_tests(self) -> bool:
         """Whether the integrator itself changed tests, so that passing tests prove nothing."""
         files = {test.file for test in self.integrator.inputs.tests if test.file}
-        own = {path for commit in self.rows if commit.commit in self.notes for path in commit.paths}
+        own = {path for commit in self.rows if commit.id in self.notes for path in commit.paths}
         return any(is_test(path, files) for path in own | self._own_paths)
 
     # Origins of commits
@@ -223,24 +223,24 @@ class _SubmittedBranch:
         keys = self._keys()
         origins: dict[str, list[DistinctFix]] = {}
         for commit in self.rows:
-            candidates = alike.get(keys.get(commit.commit), [])
-            origins[commit.commit] = next(([group] for group in candidates if self._is_picked(commit, group)), [])
-        self._proven = {each.commit for found in origins.values() for group in found for each in group.commits}
+            candidates = alike.get(keys.get(commit.id), [])
+            origins[commit.id] = next(([group] for group in candidates if self._is_picked(commit, group)), [])
+        self._proven = {each.id for found in origins.values() for group in found for each in group.commits}
         for commit in self.rows:
-            found = origins[commit.commit]
+            found = origins[commit.id]
             if not found:
                 branches = self._branches_named_for(commit)
                 found = [
                     group
                     for group in work.fixes
-                    if branches.intersection(group.branches) and group.chosen.commit not in self._proven
+                    if branches.intersection(group.branches) and group.chosen.id not in self._proven
                 ]
                 self._add_note(commit, found)
-            self.fixes[commit.commit] = _fix_of(commit, found)
+            self.fixes[commit.id] = _fix_of(commit, found)
 
     def _keys(self) -> dict[str, object]:
         """Return a key for each commit that it shares with the agents' commits that it may come from."""
-        pairs = {commit.commit: (commit.parent_tree, commit.tree) for commit in self.rows if commit.lines < LINES_LIMIT}
+        pairs = {commit.id: (commit.parent_tree, commit.tree) for commit in self.rows if commit.lines < LINES_LIMIT}
         patches = read_patches(self.integrator.space.repository, list(pairs.values()))
         return {name: _key(patches[pair][1]) for name, pair in pairs.items() if pair in patches}
 
@@ -251,18 +251,18 @@ class _SubmittedBranch:
 
     def _add_note(self, commit: AgentCommit, claimed: Sequence[DistinctFix]) -> None:
         """Add a note if a commit comes from no agent, or differs from the commits that the report names for it."""
-        names = {each.commit for group in claimed for each in group.commits}
+        names = {each.id for group in claimed for each in group.commits}
         # One commit may combine several fixes of an agent.
         ordered = sorted((group.chosen for group in claimed), key=lambda each: (each.source.branch, each.place))
         if claimed and self.integrator.builder.tree_with(commit.parent_tree, ordered) == commit.tree:
             self._proven |= names
             return
         self._claimed |= names
-        self.notes[commit.commit] = CHANGED if claimed else NOT_MADE_BY_AN_AGENT
+        self.notes[commit.id] = CHANGED if claimed else NOT_MADE_BY_AN_AGENT
 
     def _branches_named_for(self, commit: AgentCommit) -> set[str]:
         """Return the branches that the report assigns to a commit."""
-        return {branch for branch, name in self.claims.commits.items() if name == commit.commit}
+        return {branch for branch, name in self.claims.commits.items() if name == commit.id}
 
     # Missing work
 
@@ -283,7 +283,7 @@ class _SubmittedBranch:
         contained = [self.integrator.builder.contains(self.tip.tree, commit) for commit in commits]
         if True in contained:
             return ""
-        ids = {commit.commit for commit in commits}
+        ids = {commit.id for commit in commits}
         is_proven, is_claimed = bool(ids & self._proven), self._is_claimed(commits)
         if None in contained and (is_proven or is_claimed):
             # It is unknown whether all of the change is there, so the test results decide.
@@ -304,7 +304,7 @@ class _SubmittedBranch:
     def _is_claimed(self, commits: Sequence[AgentCommit]) -> bool:
         """Return whether the report claims that this work is in a commit that differs from it."""
         return any(
-            commit.commit in self._claimed
+            commit.id in self._claimed
             or (not commit.classification.is_fix and commit.source.branch in self.claims.squashed)
             for commit in commits
         )
@@ -313,7 +313,7 @@ class _SubmittedBranch:
         """Return the commit that the report names for the agents of a fix."""
         branches = [commit.source.branch for commit in commits if commit.classification.is_fix]
         names = {self.claims.commits[branch] for branch in branches if branch in self.claims.commits}
-        return next((row for row in self.rows if row.commit in names), None)
+        return next((row for row in self.rows if row.id in names), None)
 
     def _is_in(self, tree: str, commit: AgentCommit) -> bool:
         is_named = commit.source.branch in self.claims.squashed
@@ -339,10 +339,10 @@ class _SubmittedBranch:
         effects: dict[str, Effect] = {}
         before = ""
         for commit in self.rows:
-            fix = self.fixes[commit.commit]
+            fix = self.fixes[commit.id]
             alone = self.integrator.builder.tree_with(self.start.tree, [commit])
             if commit.tree == commit.parent_tree:
-                effects[commit.commit] = Effect()
+                effects[commit.id] = Effect()
             elif alone is not None and alone != self.start.tree:
                 trees.append(FixTree(fix, alone))
             else:
@@ -354,20 +354,20 @@ class _SubmittedBranch:
 def _as_agent_commit(
     commit: Commit, place: int, source: BranchInput, files: Iterable[str], inputs: IntegratorInputs
 ) -> AgentCommit:
-    paths = tuple(sorted(commit.paths))
     return AgentCommit(
         source=source,
-        commit=commit.id,
+        id=commit.id,
+        parent=commit.parent,
         tree=commit.tree,
         parent_tree=commit.parent_tree,
-        author=Identity(plain(commit.author_name, 100) or "unknown", plain(commit.author_email, 200)),
+        author_name=plain(commit.author_name, 100) or "unknown",
+        author_email=plain(commit.author_email, 200),
         authored=commit.authored,
         message=commit.message.strip() or "(no message)",
-        classification=classify_commit(commit.message, paths, test_files=set(files), tutorial=inputs.tutorial),
-        paths=paths,
-        lines=sum((change.added or 0) + (change.removed or 0) for change in commit.changes),
-        patch_id="",
-        patch="",
+        changes=commit.changes,
+        classification=classify_commit(
+            commit.message, sorted(commit.paths), test_files=set(files), tutorial=inputs.tutorial
+        ),
         place=place,
     )
 
@@ -454,5 +454,5 @@ def _dropped_titles(integrator: Integrator, dropped: Collection[str], built: Int
     return [
         f"{commit.subject!r} of {commit.source.agent}"
         for commit in carried
-        if commit.commit in dropped and integrator.builder.contains(tip, commit)
+        if commit.id in dropped and integrator.builder.contains(tip, commit)
     ]

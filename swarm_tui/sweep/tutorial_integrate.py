@@ -20,6 +20,7 @@ from swarm_tui.model.pulled import ChangeStatus, EscalationKind, without_marks
 from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain, plain_lines, read_python
+from swarm_tui.review.picking import CommitBuilder, pick
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.integrate import integrated_branch, set_branch, with_open_tests, write_outcome
 from swarm_tui.sweep.tutorial_work import action_of, commits_of, reader_of
@@ -135,7 +136,7 @@ def _build_branch(context: SweepContext, records: Sequence[TestRecord]) -> tuple
                 if change.status != ChangeStatus.SUCCEEDED:
                     branch.left_out.append(LeftOut(branch=record.branch, commit=change.commit, reason=change.summary))
             for commit in commits_of(context, record, record.harvest.tip) if taken else ():
-                if commit.commit in taken:
+                if commit.id in taken:
                     _cherry_pick(space, branch, record, commit, spec.sweep)
         if branch.commit != spec.base:
             space.copy_to_repository(branch.commit, known=[spec.base])
@@ -150,17 +151,14 @@ def _build_branch(context: SweepContext, records: Sequence[TestRecord]) -> tuple
 
 
 def _cherry_pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit: AgentCommit, sweep: str) -> None:
-    merge = space.merge(base=commit.parent_tree, ours=branch.tree, theirs=commit.tree)
-    if not merge.is_clean:
-        reason = f"{commit.subject!r} {conflict_reason(merge.conflict_paths, ())}"
-        branch.left_out.append(LeftOut(branch=record.branch, commit=commit.commit, reason=reason))
-        return
-    if merge.tree == branch.tree:
-        return
-    message = _message(commit, record, sweep).encode()
-    made = space.commit(merge.tree, [branch.commit], message, author=commit.author, authored=f"@{commit.authored}")
-    why = next((change.summary for change in record.harvest.changes if change.commit == commit.commit), "")
-    branch.add_commit(made, merge.tree, why, [record])
+    step = pick(space, commit, branch.tree)
+    if step.merge is not None:
+        reason = f"{commit.subject!r} {conflict_reason(step.merge.conflict_paths, ())}"
+        branch.left_out.append(LeftOut(branch=record.branch, commit=commit.id, reason=reason))
+    elif step.tree != branch.tree:
+        new = CommitBuilder(space, branch.commit).add(step.tree, _message(commit, record, sweep), like=commit)
+        why = next((change.summary for change in record.harvest.changes if change.commit == commit.id), "")
+        branch.add_commit(new, step.tree, why, [record])
 
 
 def _message(commit: AgentCommit, record: TestRecord, sweep: str) -> str:
@@ -199,7 +197,7 @@ def _propose_removals(
         message = f"{subject}\n\n{reason}\n\n{listed}\n\nSweep: {context.spec.sweep}\n"
         name, email = context.spec.identity
         author = Identity(name, email) if name and email else None
-        made = space.commit(tree, [branch.commit], message.encode(), author=author)
+        made = CommitBuilder(space, branch.commit).add(tree, message, author=author)
         branch.add_commit(made, tree, "proposed: the tutorial does not hold these blocks any more", ())
 
 

@@ -187,13 +187,13 @@ async def _judge(context: SweepContext, record: TestRecord, tip: str, without_co
     if action == "sync" and commits:
         failing = await _failing_blocks(context, commits[-1], states[-1])
     made = [
-        CommitEffect(commit.commit, commit.paths, before, after)
+        CommitEffect(commit.id, tuple(sorted(commit.paths)), before, after)
         for commit, before, after in zip(commits, states, states[1:], strict=False)
     ]
     allowed = spec.tests_folder if action == "sync" else reader.tutorial
     verdicts = tuple(judge_commits(action, items, made, allowed, failing))
     unfinished = tuple(unfinished_items(items, verdicts, without_command, _DEFAULT_REASONS[action]))
-    return _Judged(items, verdicts, {commit.commit: commit for commit in commits}, unfinished)
+    return _Judged(items, verdicts, {commit.id: commit for commit in commits}, unfinished)
 
 
 def _read_states(

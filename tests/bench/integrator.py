@@ -87,15 +87,15 @@ def measure_naively(sweep: MadeSweep, folder: Path, most: int) -> tuple[float, i
         builder = BranchBuilder(space, inputs)
         others = [commit for commit in commits if not commit.classification.is_fix]
         start, _, _ = builder.squash(Tip(inputs.base, repository.tree_of(inputs.base)), others)
-        trees = {fix.chosen.commit: builder.tree_with(start.tree, [fix.chosen]) for fix in fixes}
-        alone = [fix for fix in fixes if trees[fix.chosen.commit] is not None][:most]
+        trees = {fix.chosen.id: builder.tree_with(start.tree, [fix.chosen]) for fix in fixes}
+        alone = [fix for fix in fixes if trees[fix.chosen.id] is not None][:most]
         begun = time.monotonic()
         before = _run_all(space, start.tree, folder / "before")
         effects: dict[str, Effect] = {}
         for number, fix in enumerate(alone):
-            tree = trees[fix.chosen.commit]
+            tree = trees[fix.chosen.id]
             assert tree is not None, "the others were left out"
-            effects[fix.chosen.commit] = _effect(before, _run_all(space, tree, folder / str(number)))
+            effects[fix.chosen.id] = _effect(before, _run_all(space, tree, folder / str(number)))
         seconds = time.monotonic() - begun
     return seconds, len(alone), [_title(entry.fix) for entry in rank_fixes(alone, effects)]
 

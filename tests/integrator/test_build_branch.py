@@ -120,7 +120,7 @@ def test_fix_keeps_author_and_date(workshop: Workshop) -> None:
     workshop.project.git.git("config", "user.name", "Ada Lovelace")
     tip, _ = workshop.builder.add_fixes(workshop.base, ranked(commit))
     assert workshop.shown(tip.commit, "%an <%ae> %cn") == "An Agent <ada@example.org> Ada Lovelace"
-    authored = workshop.project.git.git("log", "-1", "--format=%ad", "--date=raw", commit.commit)
+    authored = workshop.project.git.git("log", "-1", "--format=%ad", "--date=raw", commit.id)
     assert workshop.space.repository.run("log", "-1", "--format=%ad", "--date=raw", tip.commit).text == authored
 
 

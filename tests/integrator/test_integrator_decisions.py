@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.adapters.git import Identity
 from swarm_tui.adapters.pytest import TestRun
 from swarm_tui.integrator.branches import AgentCommit, Classification, classify_commit
 from swarm_tui.integrator.duplicates import DistinctFix, are_nearly_equal, changes_of, distinct_fixes
 from swarm_tui.integrator.inputs import BranchInput
 from swarm_tui.integrator.measure import FixRuns, FixTree, compare_runs, unexpected_changes
 from swarm_tui.integrator.ranking import Effect, rank_fixes, reported_effect
-from swarm_tui.model.commits import is_test_or_doc
+from swarm_tui.model.commits import FileChange, is_test_or_doc
 from swarm_tui.model.pulled import ChangeKind, kinds_of, without_marks
 
 
@@ -31,21 +30,25 @@ def commit(
     source = BranchInput(
         agent=agent, test=test or f"t.py::{agent}", branch=f"swarm/1/{agent}", tip="", is_passing_after=True
     )
-    author = Identity("A", "a@example.org")
     return AgentCommit(
-        source,
-        f"{agent}-{subject}",
-        "t",
-        "p",
-        author,
-        "",
-        f"[FIX_IMPL] {subject}",
-        Classification(True),
-        (),
-        lines,
-        patch_id or text,
-        text,
+        source=source,
+        id=f"{agent}-{subject}",
+        parent="p",
+        tree="t",
+        parent_tree="p",
+        author_name="A",
+        author_email="a@example.org",
+        authored="",
+        message=f"[FIX_IMPL] {subject}",
+        changes=(change(f"src/{agent}.py", lines),),
+        classification=Classification(True),
+        patch_id=patch_id or text,
+        patch=text,
     )
+
+
+def change(path: str, lines: int) -> FileChange:
+    return FileChange(path, "M", "100644", "100644", "1", "2", added=lines, removed=0)
 
 
 # Kinds
@@ -216,7 +219,7 @@ def fix(agent: str, *, agents: int = 1, lines: int = 2) -> DistinctFix:
 
 
 def order(*effects: tuple[DistinctFix, Effect]) -> list[str]:
-    ranked = rank_fixes([fix for fix, _ in effects], {fix.chosen.commit: effect for fix, effect in effects})
+    ranked = rank_fixes([fix for fix, _ in effects], {fix.chosen.id: effect for fix, effect in effects})
     return [entry.fix.chosen.source.agent for entry in ranked]
 
 
@@ -238,7 +241,7 @@ def test_broken_tests_are_subtracted_from_fixed_tests() -> None:
 
 def test_unmeasured_fix_ranks_after_measured_one() -> None:
     reported = fix("reported", agents=2)
-    effects = {reported.chosen.commit: reported_effect(reported, "no time"), "m0-x": Effect(("t", "u"))}
+    effects = {reported.chosen.id: reported_effect(reported, "no time"), "m0-x": Effect(("t", "u"))}
     measured, told = rank_fixes([reported, fix("m")], effects)
     assert measured.why == "turns 2 tests green, 2 lines"
     assert (
@@ -290,4 +293,4 @@ def unexpected(before: TestRun, *made: tuple[DistinctFix, TestRun]) -> dict[str,
 
 def beside(made: DistinctFix) -> DistinctFix:
     """Return the fix with a change to the file that all such fixes change."""
-    return DistinctFix(tuple(replace(entry, paths=("src/same.py",)) for entry in made.commits))
+    return DistinctFix(tuple(replace(entry, changes=(change("src/same.py", 2),)) for entry in made.commits))

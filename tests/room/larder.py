@@ -179,7 +179,7 @@ class LarderSweep:
         outcome = {
             "squashed_branches": list(dict.fromkeys(commit.source.branch for commit in commits)),
             "squashed_commit_hash": squashed,
-            "squashed_commits": [{"branch": commit.source.branch, "commit": commit.commit} for commit in commits],
+            "squashed_commits": [{"branch": commit.source.branch, "commit": commit.id} for commit in commits],
             "impl_priority": list(hashes),
             "impl_commit_hashes": hashes,
             "failed": [{"branch": left.branch, "commit": self.tips[LEFT_OUT], "reason": reason}],
@@ -212,7 +212,7 @@ class LarderSweep:
             branches=branches,
         )
         commits, _ = read_branches(self.repository, inputs)
-        self.project.git("cherry-pick", "--no-commit", *(commit.commit for commit in commits))
+        self.project.git("cherry-pick", "--no-commit", *(commit.id for commit in commits))
         self.project.now += 60.0
         return self.project.commit(squash_message(works_of(commits), SWEEP)), commits
 

@@ -143,4 +143,4 @@ def test_an_integration_that_finds_no_room_leaves_no_branch_out_for_it(tmp_path:
     with pytest.raises(ResourceShortage):
         read_branches(CrowdedRepository.open(git.root), project.inputs())
     commits, refused = read_branches(Repository.open(git.root), project.inputs())
-    assert ([commit.commit for commit in commits], refused) == ([source.tip], {})
+    assert ([commit.id for commit in commits], refused) == ([source.tip], {})

@@ -51,7 +51,7 @@ def read_commits(repository: Repository, base: str, tip: str) -> tuple[Commit, .
             f"{base[:12]} is no ancestor of {tip[:12]}",
             "give the commit that the branch was started from: `git merge-base A B` finds it",
         )
-    rows = list(_log_rows(repository, base, tip))
+    rows = list(log_rows(repository, [f"^{base}", tip]))
     for commit, parents in ((row[0], row[1].split()) for row in rows):
         if len(parents) > 1:
             raise UsageError(
@@ -79,17 +79,23 @@ def read_commits(repository: Repository, base: str, tip: str) -> tuple[Commit, .
     return tuple(commits)
 
 
-def _log_rows(repository: Repository, base: str, tip: str) -> Iterator[list[str]]:
+def log_rows(repository: Repository, revisions: Iterable[str]) -> Iterator[list[str]]:
+    """Return id, parents, tree, author, address, author date and message of each commit, oldest first."""
     arguments = ("log", "-z", "--reverse", "--topo-order", "--date=raw", "--encoding=UTF-8", "--no-show-signature")
     wanted = f"--format={'%x00'.join(_FIELDS)}"
-    answer = repository.run(*arguments, wanted, "--no-notes", "--no-mailmap", "--no-decorate", f"{base}..{tip}", "--")
+    lines = "".join(f"{revision}\n" for revision in revisions).encode()
+    options = ("--no-notes", "--no-mailmap", "--no-decorate", "--stdin")
+    answer = repository.run(*arguments, wanted, *options, stdin=lines, timeout=600)
     parts = answer.stdout.decode("utf-8", "replace").split("\0")
     for start in range(0, len(parts) - len(_FIELDS) + 1, len(_FIELDS)):
         yield parts[start : start + len(_FIELDS)]
 
 
 def read_changes(repository: Repository, commits: Sequence[str]) -> dict[str, list[FileChange]]:
-    """Return the changed files of each commit; a rename is a deletion and an addition."""
+    """Return the changed files of each commit; a rename is a deletion and an addition.
+
+    A commit is compared with its parent, or with the commit that follows it after a space: "COMMIT PARENT".
+    """
     if not commits:
         return {}
     lines = "".join(f"{commit}\n" for commit in commits).encode()
