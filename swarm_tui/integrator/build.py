@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from swarm_tui.adapters.git import Identity
 from swarm_tui.adapters.git.merging import MergeResult
@@ -11,10 +12,11 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.integrator.branches import AgentCommit
 from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.integrator.inputs import IntegratorInputs
-from swarm_tui.integrator.ranking import RankedFix
 from swarm_tui.model.commit_messages import TestWork, fix_message, squash_message
 from swarm_tui.model.text import plain
 from swarm_tui.review.picking import CommitBuilder, find_conflicts, pick, tree_with
+
+NOTHING_NEW: Final = "it adds nothing that is not already on the branch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +36,25 @@ class Tip:
 
 
 @dataclass(frozen=True, slots=True)
-class FixOnBranch:
-    """A fix and its commit on the branch."""
+class FixTree:
+    """A fix and a tree that has it: on top of the test and doc fixes, or on the branch after the previous fixes."""
 
-    ranked: RankedFix
-    tip: Tip
-
-    @property
-    def fix(self) -> DistinctFix:
-        return self.ranked.fix
-
-    @property
-    def commit(self) -> str:
-        return self.tip.commit
+    fix: DistinctFix
+    tree: str
+    before: str = ""
+    """The tree without this fix, if it builds on other fixes; otherwise the tree without any fix."""
+    builds_on: str = ""
+    """The title of the fix that it builds on."""
+    commit: str = ""
+    """The commit of the fix, if it is on the branch."""
 
 
 @dataclass(slots=True)
 class BranchFixes:
     """The fixes on the branch, in its order, and those that were left out, with the reasons."""
 
-    picked: list[FixOnBranch] = field(default_factory=list)
-    left_out: list[tuple[RankedFix, str]] = field(default_factory=list)
+    picked: list[FixTree] = field(default_factory=list)
+    left_out: list[tuple[DistinctFix, str]] = field(default_factory=list)
 
 
 class BranchBuilder:
@@ -92,30 +92,28 @@ class BranchBuilder:
         step = pick(self._space, commit, tree)
         return None if step.is_conflict else step.tree == tree
 
-    def add_fixes(self, start: Tip, ranked: Sequence[RankedFix]) -> tuple[Tip, BranchFixes]:
+    def add_fixes(self, start: Tip, fixes: Iterable[DistinctFix]) -> tuple[Tip, BranchFixes]:
         """Cherry-pick the fixes in order. A fix that conflicts is retried after the others, then left out."""
-        tip, fixes = start, BranchFixes()
+        tree, branch = start.tree, BranchFixes()
         builder = CommitBuilder(self._space, start.commit)
-        waiting, is_progressing = list(ranked), True
+        waiting, is_progressing = list(fixes), True
         while waiting and is_progressing:
             conflicting = []
-            for entry in waiting:
-                chosen, step = entry.fix.chosen, pick(self._space, entry.fix.chosen, tip.tree)
-                if step.tree == tip.tree:
-                    conflicting.append(entry)
+            for fix in waiting:
+                step = pick(self._space, fix.chosen, tree)
+                if step.tree == tree:
+                    conflicting.append(fix)
                     continue
-                message = fix_message(chosen.message, entry.fix.agents, entry.fix.tests, self._inputs.sweep)
-                tip = Tip(builder.add(step.tree, message, like=chosen), step.tree)
-                fixes.picked.append(FixOnBranch(entry, tip))
+                tree = step.tree
+                message = fix_message(fix.chosen.message, fix.agents, fix.tests, self._inputs.sweep)
+                branch.picked.append(FixTree(fix, tree, commit=builder.add(tree, message, like=fix.chosen)))
             waiting, is_progressing = conflicting, len(conflicting) < len(waiting)
-        for entry in waiting:
-            step = pick(self._space, entry.fix.chosen, tip.tree)
-            others = [each.fix.chosen for each in fixes.picked]
-            reason = "it adds nothing that is not already on the branch"
-            if step.merge is not None:
-                reason = self._conflict_reason(entry.fix.chosen, step.merge, others)
-            fixes.left_out.append((entry, reason))
-        return tip, fixes
+        for fix in waiting:
+            merge = pick(self._space, fix.chosen, tree).merge
+            others = [entry.fix.chosen for entry in branch.picked]
+            reason = self._conflict_reason(fix.chosen, merge, others) if merge is not None else NOTHING_NEW
+            branch.left_out.append((fix, reason))
+        return Tip(builder.tip, tree), branch
 
     def _conflict_reason(self, commit: AgentCommit, merge: MergeResult, others: Iterable[AgentCommit]) -> str:
         """Return a sentence with the files and the commits on the branch that a commit conflicts with."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.integrator.branches import AgentCommit
-from swarm_tui.integrator.build import BranchBuilder, BranchFixes, RejectedCommit, Tip
+from swarm_tui.integrator.build import BranchBuilder, BranchFixes, FixTree, RejectedCommit, Tip
 from swarm_tui.integrator.duplicates import DistinctFix, distinct_fixes, earlier_on_its_branch
 from swarm_tui.integrator.inputs import IntegratorInputs
-from swarm_tui.integrator.measure import FixMeasurement, FixTree, Progress
+from swarm_tui.integrator.measure import FixMeasurement, Progress
 from swarm_tui.integrator.progress import Meter
 from swarm_tui.integrator.ranking import Effect, rank_fixes, reported_effect
 from swarm_tui.integrator.report import IntegrationResult, passed_before
@@ -69,8 +69,7 @@ class Integrator:
         measurement = self.measurement(start.tree, trees)
         effects |= await measurement.measure()
         tip, on_branch, final = await self._add_in_order(start, squashed, rejected, effects)
-        steps = [FixTree(entry.fix, entry.tip.tree) for entry in on_branch.picked]
-        updated = await measurement.add_breakages(effects, final.regressed if final else (), steps)
+        updated = await measurement.add_breakages(effects, final.regressed if final else (), on_branch.picked)
         if updated != effects:
             # Tests that a fix breaks lower its rank. The branch gets the same commits in another order.
             tip, on_branch, final = await self._add_in_order(start, squashed, rejected, updated)
@@ -83,6 +82,7 @@ class Integrator:
             on_branch,
             self.work.refused,
             final,
+            updated,
             await asyncio.to_thread(files_with_markers, self.space, self.base.tree, tip.tree),
         )
 
@@ -100,7 +100,7 @@ class Integrator:
         commits = [*squashed, *(entry.fix.chosen for entry in on_branch.picked)]
         branches = {branch for entry in on_branch.picked for branch in entry.fix.branches}
         branches |= {commit.source.branch for commit in squashed}
-        left_out = {branch for entry, _ in on_branch.left_out for branch in entry.fix.branches}
+        left_out = {branch for fix, _ in on_branch.left_out for branch in fix.branches}
         left_out |= {entry.commit.source.branch for entry in rejected}
         return tip, on_branch, await self.run_at_tip(tip, commits, branches, left_out)
 

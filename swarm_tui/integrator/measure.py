@@ -14,6 +14,7 @@ from typing import Final
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.pytest import TestRun
 from swarm_tui.errors import SwarmError
+from swarm_tui.integrator.build import FixTree
 from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.progress import TESTS, Meter
@@ -118,18 +119,6 @@ FLAKY_RUNS: Final = 3
 STEADY_RUNS: Final = 2
 
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class FixTree:
-    """A fix and a tree that has it: on top of the test and doc fixes, or on the branch after the previous fixes."""
-
-    fix: DistinctFix
-    tree: str
-    before: str = ""
-    """The tree without this fix, if it builds on other fixes; otherwise the tree without any fix."""
-    builds_on: str = ""
-    """The title of the fix that it builds on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,23 +34,13 @@ class Effect:
         return len(self.turned_green) - len(self.broken)
 
 
-@dataclass(frozen=True, slots=True)
-class RankedFix:
-    """A fix, its rank and the reason for the rank."""
-
-    rank: int
-    fix: DistinctFix
-    effect: Effect
-    why: str
-
-
 def reported_effect(fix: DistinctFix, why_not_measured: str) -> Effect:
     """Return the effect that the agents reported for a fix that was not measured."""
     green = tuple(dict.fromkeys(commit.source.test for commit in fix.commits if commit.source.is_passing_after))
     return Effect(turned_green=green, why_not_measured=why_not_measured or NOT_MEASURED)
 
 
-def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> list[RankedFix]:
+def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> list[DistinctFix]:
     """Return the fixes, best first; `effects` are indexed by the chosen commit of a fix."""
 
     def sort_key(fix: DistinctFix) -> tuple[int, bool, int, int, str, str]:
@@ -65,10 +55,7 @@ def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> l
             fix.chosen.source.branch,
         )
 
-    return [
-        RankedFix(rank, fix, effects[fix.chosen.id], reason_for_rank(fix, effects[fix.chosen.id]))
-        for rank, fix in enumerate(sorted(fixes, key=sort_key), 1)
-    ]
+    return sorted(fixes, key=sort_key)
 
 
 def reason_for_rank(fix: DistinctFix, effect: Effect) -> str:

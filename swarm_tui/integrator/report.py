@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from swarm_tui.integrator.branches import AgentCommit
-from swarm_tui.integrator.build import BranchFixes, FixOnBranch, RejectedCommit
+from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit
 from swarm_tui.integrator.inputs import IntegratorInputs
-from swarm_tui.integrator.ranking import NOT_MEASURED
+from swarm_tui.integrator.ranking import NOT_MEASURED, Effect, rank_fixes, reason_for_rank
 from swarm_tui.integrator.tip import TipRun
 from swarm_tui.model.formatting import counted, named
 from swarm_tui.model.pulled import Escalation, EscalationKind
@@ -35,6 +35,8 @@ class IntegrationResult:
     """Unreadable branches, with the reasons."""
     final: TipRun | None
     """None if measuring is disabled."""
+    effects: Mapping[str, Effect]
+    """The effect of each fix by its chosen commit."""
     markers: tuple[str, ...] = ()
     """Files with conflict markers."""
     by_integrator: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +51,9 @@ class IntegrationResult:
 
 def compose_outcome(inputs: IntegratorInputs, result: IntegrationResult) -> IntegratorReport:
     """Return the report in the common format of all integrators, including the reasons for the ranking."""
-    picked = sorted(result.fixes.picked, key=lambda entry: entry.ranked.rank)
+    on_branch = {entry.fix.chosen.id: entry for entry in result.fixes.picked}
+    ranked = rank_fixes((entry.fix for entry in on_branch.values()), result.effects)
+    picked = [on_branch[fix.chosen.id] for fix in ranked]
     left_out = [LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken]
     left_out += [LeftOut(branch=branch, reason=reason) for branch, reason in result.refused.items()]
     left_out += [
@@ -57,12 +61,14 @@ def compose_outcome(inputs: IntegratorInputs, result: IntegrationResult) -> Inte
         for entry in result.rejected
     ]
     left_out += [
-        LeftOut(branch=branch, commit=entry.fix.chosen.id, reason=f"{entry.fix.chosen.subject!r} {reason}")
-        for entry, reason in result.fixes.left_out
-        for branch in entry.fix.branches
+        LeftOut(branch=branch, commit=fix.chosen.id, reason=f"{fix.chosen.subject!r} {reason}")
+        for fix, reason in result.fixes.left_out
+        for branch in fix.branches
     ]
     extra: dict[str, Any] = {
-        "ranking": [_ranking_entry(rank, entry) for rank, entry in enumerate(picked, 1)],
+        "ranking": [
+            _ranking_entry(rank, entry, result.effects[entry.fix.chosen.id]) for rank, entry in enumerate(picked, 1)
+        ],
         "final_run": _final_entry(result.final),
         "problems": result.problems,
         "by_integrator": dict(result.by_integrator),
@@ -80,7 +86,7 @@ def compose_outcome(inputs: IntegratorInputs, result: IntegrationResult) -> Inte
     )
 
 
-def _commits_by_branch(picked: list[FixOnBranch]) -> dict[str, str]:
+def _commits_by_branch(picked: list[FixTree]) -> dict[str, str]:
     """Map the branches of each fix to its commit. For several fixes of one agent, the highest rank counts."""
     found: dict[str, str] = {}
     for entry in picked:
@@ -89,8 +95,7 @@ def _commits_by_branch(picked: list[FixOnBranch]) -> dict[str, str]:
     return found
 
 
-def _ranking_entry(rank: int, entry: FixOnBranch) -> dict[str, Any]:
-    effect = entry.ranked.effect
+def _ranking_entry(rank: int, entry: FixTree, effect: Effect) -> dict[str, Any]:
     return {
         "rank": rank,
         "commit": entry.commit,
@@ -102,28 +107,21 @@ def _ranking_entry(rank: int, entry: FixOnBranch) -> dict[str, Any]:
         "broken": list(effect.broken),
         "is_measured": effect.is_measured,
         "why_not": "" if effect.why_not_measured == NOT_MEASURED else effect.why_not_measured,
-        "why": entry.ranked.why,
+        "why": reason_for_rank(entry.fix, effect),
     }
 
 
 def _final_entry(final: TipRun | None) -> dict[str, Any] | None:
     if final is None:
         return None
-    failed = [test for test, result in final.outcomes.items() if result == "failed"]
-    passed = sum(result == "passed" for result in final.outcomes.values())
-    return {
-        "passed": passed,
-        "failed": failed,
-        "complaint": final.complaint,
-        "regressed": list(final.regressed),
-        "flaky": list(final.flaky),
-        "failed_before": list(final.failed_before),
-        "not_run": list(final.not_run),
-        "doubts": list(final.doubts),
-    }
+    fields = asdict(final)
+    outcomes = fields.pop("outcomes")
+    del fields["is_testable"]
+    failed = [test for test, result in outcomes.items() if result == "failed"]
+    return {"passed": sum(result == "passed" for result in outcomes.values()), "failed": failed, **fields}
 
 
-def _normalizations(result: IntegrationResult, picked: list[FixOnBranch]) -> list[Normalization]:
+def _normalizations(result: IntegrationResult, picked: list[FixTree]) -> list[Normalization]:
     notes = []
     commits = [*result.squashed, *(commit for entry in picked for commit in entry.fix.commits)]
     for commit in commits:
@@ -157,7 +155,8 @@ def _escalations(result: IntegrationResult) -> list[Escalation]:
     final = result.final
     if final is None or not final.regressed:
         return []
-    culprits = {test: entry.fix.chosen.subject for entry in result.fixes.picked for test in entry.ranked.effect.broken}
+    fixes = [entry.fix.chosen for entry in result.fixes.picked]
+    culprits = {test: fix.subject for fix in fixes for test in result.effects[fix.id].broken}
     lines = []
     for test in final.regressed[:TESTS_NAMED]:
         by = f", broken by {culprits[test]!r}" if test in culprits else ""

@@ -15,12 +15,11 @@ from typing import Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.history import read_commits, read_tree_changes
 from swarm_tui.integrator.branches import LINES_LIMIT, AgentCommit, Classification, classify_commit, read_patches
-from swarm_tui.integrator.build import BranchFixes, FixOnBranch, RejectedCommit, Tip
+from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit, Tip
 from swarm_tui.integrator.duplicates import DistinctFix, changes_of
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.integrator.integrator import Integrator, Work
-from swarm_tui.integrator.measure import FixTree
-from swarm_tui.integrator.ranking import Effect, RankedFix, rank_fixes, reported_effect
+from swarm_tui.integrator.ranking import Effect, reported_effect
 from swarm_tui.integrator.report import IntegrationResult
 from swarm_tui.integrator.tip import MAX_CHECKED, files_with_markers, passing_sometimes
 from swarm_tui.model.commits import Commit, is_test
@@ -78,26 +77,25 @@ async def measure_submission(integrator: Integrator, report: IntegratorReport, t
     integrator.progress(f"the submitted branch has {counted(len(branch.commits), 'commit')}")
     carried, left_out = branch.carried_branches, branch.branches_left_out
     final = await integrator.run_at_tip(branch.tip, branch.commits, carried, left_out)
-    fixes = [branch.fixes[commit.id] for commit in branch.rows]
+    picked = [FixTree(branch.fixes[commit.id], commit.tree, commit=commit.id) for commit in branch.rows]
     if final is not None and not final.outcomes:
-        effects = {fix.chosen.id: reported_effect(fix, "no test could be run on the branch") for fix in fixes}
+        why_not = "no test could be run on the branch"
+        effects = {entry.fix.chosen.id: reported_effect(entry.fix, why_not) for entry in picked}
     else:
         trees, effects = await asyncio.to_thread(branch.trees)
         measurement = integrator.measurement(branch.start.tree, trees)
         effects |= await measurement.measure()
-        steps = [FixTree(branch.fixes[commit.id], commit.tree) for commit in branch.rows]
-        effects = await measurement.add_breakages(effects, final.regressed if final else (), steps)
-    tips = {commit.id: Tip(commit.id, commit.tree) for commit in branch.rows}
-    picked = [FixOnBranch(entry, tips[entry.fix.chosen.id]) for entry in rank_fixes(fixes, effects)]
+        effects = await measurement.add_breakages(effects, final.regressed if final else (), picked)
     result = IntegrationResult(
         inputs.base,
         branch.start.commit,
         branch.tip.commit,
         tuple(branch.squashed),
         tuple(branch.rejected),
-        BranchFixes(picked, [(RankedFix(0, fix, Effect(), ""), reason) for fix, reason in branch.left_out]),
+        BranchFixes(picked, branch.left_out),
         integrator.work.refused,
         final,
+        effects,
         await asyncio.to_thread(files_with_markers, integrator.space, integrator.base.tree, branch.tip.tree),
         branch.notes,
     )
@@ -436,7 +434,7 @@ async def _lost_tests(integrator: Integrator, submitted: MeasuredSubmission, bui
     excused = {source.test for source in integrator.inputs.branches if source.branch in submitted.excused}
     for entry in built.fixes.picked:
         if submitted.excused.intersection(entry.fix.branches):
-            excused.update(entry.ranked.effect.turned_green)
+            excused.update(built.effects[entry.fix.chosen.id].turned_green)
     lost = sorted(ours.passed - theirs.passed - excused)
     tip = integrator.space.repository.tree_of(submitted.result.tip)
     if theirs.outcomes:

@@ -165,7 +165,7 @@ _UNRANKED: Final = 1_000_000
 _SQUASHED_PREFIXES: Final = ("[TEST/DOC]", "[IMPROVE_TEST]", "[FIX_TEST]", "[FIX_TUTORIAL]")
 
 
-def rank_fixes(
+def branch_with_fixes(
     commits: Sequence[Commit],
     *,
     base: str,

@@ -24,7 +24,7 @@ from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import AgentBranch, Conflict, Fix, IntegratedBranch, Preview, TestChanges
 from swarm_tui.review.hunks import HUNK_PREFIX, CommitHunks, content_of, hunks_as_rows, is_of
-from swarm_tui.review.ranking import rank_fixes
+from swarm_tui.review.ranking import branch_with_fixes
 from swarm_tui.review.stack import Stack
 from swarm_tui.review.test_changes import read_left_out, read_test_changes
 from swarm_tui.review.verdicts import (
@@ -205,7 +205,7 @@ class Review:
             raise UsageError(f"no commits between {plain(base, 80)} and {plain(tip, 80)}", "name another branch")
         commits = read_commits(repository, base_commit, tip_commit)
         base_tree = repository.tree_of(base_commit)
-        branch = rank_fixes(
+        branch = branch_with_fixes(
             commits, base=base_commit, base_tree=base_tree, outcome=outcome, agents=agents, is_all=is_all
         )
         risks, not_measured = read_risks(repository, commits), read_doubts(repository, commits)

@@ -97,7 +97,7 @@ def measure_naively(sweep: MadeSweep, folder: Path, most: int) -> tuple[float, i
             assert tree is not None, "the others were left out"
             effects[fix.chosen.id] = _effect(before, _run_all(space, tree, folder / str(number)))
         seconds = time.monotonic() - begun
-    return seconds, len(alone), [_title(entry.fix) for entry in rank_fixes(alone, effects)]
+    return seconds, len(alone), [_title(fix) for fix in rank_fixes(alone, effects)]
 
 
 def _title(fix: DistinctFix) -> str:

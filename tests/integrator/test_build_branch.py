@@ -11,7 +11,6 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.integrator.branches import AgentCommit, read_branch
 from swarm_tui.integrator.build import BranchBuilder, RejectedCommit, Tip, conflict_reason, works_of
 from swarm_tui.integrator.duplicates import DistinctFix
-from swarm_tui.integrator.ranking import Effect, RankedFix
 from swarm_tui.model.commit_messages import fix_message, squash_message
 from tests.integrator.integrator_project import README, SWEEP, TEST_FILE, SweptProject
 
@@ -54,19 +53,19 @@ def workshop(tmp_path: Path) -> Iterator[Workshop]:
         yield made
 
 
-def ranked(*commits: AgentCommit) -> list[RankedFix]:
-    return [RankedFix(rank, DistinctFix((commit,)), Effect(), "") for rank, commit in enumerate(commits, 1)]
+def fixes_of(*commits: AgentCommit) -> list[DistinctFix]:
+    return [DistinctFix((commit,)) for commit in commits]
 
 
-def left_out(made: list[tuple[RankedFix, str]]) -> dict[str, str]:
-    return {entry.fix.chosen.subject.removeprefix("[FIX_IMPL] "): reason for entry, reason in made}
+def left_out(made: list[tuple[DistinctFix, str]]) -> dict[str, str]:
+    return {fix.chosen.subject.removeprefix("[FIX_IMPL] "): reason for fix, reason in made}
 
 
 def test_fixes_are_picked_in_order(workshop: Workshop) -> None:
     one, two = workshop.fix("one", lines=lines(n5="one")), workshop.fix("two", lines=lines(n25="two"))
-    tip, fixes = workshop.builder.add_fixes(workshop.base, ranked(two, one))
+    tip, fixes = workshop.builder.add_fixes(workshop.base, fixes_of(two, one))
     assert [entry.fix.chosen for entry in fixes.picked] == [two, one]
-    assert (fixes.picked[0].tip.tree, fixes.picked[1].tip) == (two.tree, tip)
+    assert (fixes.picked[0].tree, tip) == (two.tree, Tip(fixes.picked[1].commit, fixes.picked[1].tree))
     assert workshop.shown(tip.commit, "%P") == fixes.picked[0].commit
     assert workshop.shown(fixes.picked[0].commit, "%P") == workshop.base.commit
     assert workshop.shown(tip.commit, "%T") == tip.tree
@@ -77,9 +76,9 @@ def test_fixes_are_picked_in_order(workshop: Workshop) -> None:
 
 def test_fix_without_new_changes_makes_no_commit(workshop: Workshop) -> None:
     both, part = workshop.fix("both", lines=lines(n5="x", n25="y")), workshop.fix("part", lines=lines(n25="y"))
-    tip, fixes = workshop.builder.add_fixes(workshop.base, ranked(both, part))
+    tip, fixes = workshop.builder.add_fixes(workshop.base, fixes_of(both, part))
     assert [entry.fix.chosen for entry in fixes.picked] == [both]
-    assert tip == fixes.picked[-1].tip
+    assert tip.commit == fixes.picked[-1].commit
     assert left_out(fixes.left_out) == {"part": "it adds nothing that is not already on the branch"}
 
 
@@ -88,12 +87,12 @@ def test_conflict_names_only_the_conflicting_fixes(workshop: Workshop) -> None:
     far = workshop.fix("far", lines=lines(n25="far"))
     elsewhere = workshop.fix("elsewhere", other=lines(n5="elsewhere"))
     rival = workshop.fix("rival", lines=lines(n5="rival"), other=lines(n30="rival"))
-    tip, fixes = workshop.builder.add_fixes(workshop.base, ranked(far, elsewhere, near, rival))
+    tip, fixes = workshop.builder.add_fixes(workshop.base, fixes_of(far, elsewhere, near, rival))
     assert [entry.fix.chosen for entry in fixes.picked] == [far, elsewhere, near]
     assert left_out(fixes.left_out) == {
         "rival": f"conflicts in lines.txt with '[FIX_IMPL] near' of swarm-{SWEEP}-near",
     }
-    assert tip == fixes.picked[-1].tip
+    assert tip.commit == fixes.picked[-1].commit
 
 
 def test_conflict_names_fixes_that_do_not_apply_alone(workshop: Workshop) -> None:
@@ -105,7 +104,7 @@ def test_conflict_names_fixes_that_do_not_apply_alone(workshop: Workshop) -> Non
     rival = workshop.fix("rival", lines=lines(n5="rival"))
     assert workshop.builder.tree_with(workshop.base.tree, [second]) is None
     assert workshop.builder.tree_with(workshop.base.tree, [first]) == first.tree
-    _, fixes = workshop.builder.add_fixes(workshop.base, ranked(second, first, rival))
+    _, fixes = workshop.builder.add_fixes(workshop.base, fixes_of(second, first, rival))
     # The second is retried after the first, and the rival after both.
     assert [entry.fix.chosen for entry in fixes.picked] == [first, second]
     agent = f"swarm-{SWEEP}-chain"
@@ -118,7 +117,7 @@ def test_fix_keeps_author_and_date(workshop: Workshop) -> None:
     workshop.project.git.git("config", "user.name", "An Agent")
     commit = workshop.fix("one", lines=lines(n5="one"))
     workshop.project.git.git("config", "user.name", "Ada Lovelace")
-    tip, _ = workshop.builder.add_fixes(workshop.base, ranked(commit))
+    tip, _ = workshop.builder.add_fixes(workshop.base, fixes_of(commit))
     assert workshop.shown(tip.commit, "%an <%ae> %cn") == "An Agent <ada@example.org> Ada Lovelace"
     authored = workshop.project.git.git("log", "-1", "--format=%ad", "--date=raw", commit.id)
     assert workshop.space.repository.run("log", "-1", "--format=%ad", "--date=raw", tip.commit).text == authored

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from swarm_tui.adapters.pytest import TestRun
 from swarm_tui.integrator.branches import AgentCommit, Classification, classify_commit
+from swarm_tui.integrator.build import FixTree
 from swarm_tui.integrator.duplicates import DistinctFix, are_nearly_equal, changes_of, distinct_fixes
 from swarm_tui.integrator.inputs import BranchInput
-from swarm_tui.integrator.measure import FixRuns, FixTree, compare_runs, unexpected_changes
-from swarm_tui.integrator.ranking import Effect, rank_fixes, reported_effect
+from swarm_tui.integrator.measure import FixRuns, compare_runs, unexpected_changes
+from swarm_tui.integrator.ranking import Effect, rank_fixes, reason_for_rank, reported_effect
 from swarm_tui.model.commits import FileChange, is_test_or_doc
 from swarm_tui.model.pulled import ChangeKind, kinds_of, without_marks
 
@@ -220,7 +221,7 @@ def fix(agent: str, *, agents: int = 1, lines: int = 2) -> DistinctFix:
 
 def order(*effects: tuple[DistinctFix, Effect]) -> list[str]:
     ranked = rank_fixes([fix for fix, _ in effects], {fix.chosen.id: effect for fix, effect in effects})
-    return [entry.fix.chosen.source.agent for entry in ranked]
+    return [each.chosen.source.agent for each in ranked]
 
 
 def test_rank_is_by_effect_then_agents_then_size() -> None:
@@ -242,12 +243,11 @@ def test_broken_tests_are_subtracted_from_fixed_tests() -> None:
 def test_unmeasured_fix_ranks_after_measured_one() -> None:
     reported = fix("reported", agents=2)
     effects = {reported.chosen.id: reported_effect(reported, "no time"), "m0-x": Effect(("t", "u"))}
-    measured, told = rank_fixes([reported, fix("m")], effects)
-    assert measured.why == "turns 2 tests green, 2 lines"
-    assert (
-        told.why
-        == "not measured: no time, 2 tests green as its agents report, 2 agents submitted it (the same patch), 2 lines"
-    )
+    ranked = rank_fixes([reported, fix("m")], effects)
+    assert [reason_for_rank(each, effects[each.chosen.id]) for each in ranked] == [
+        "turns 2 tests green, 2 lines",
+        "not measured: no time, 2 tests green as its agents report, 2 agents submitted it (the same patch), 2 lines",
+    ]
 
 
 # Measured runs

@@ -16,7 +16,7 @@ from swarm_tui.adapters.git.history import read_commits
 from swarm_tui.adapters.git.merging import MergeResult, MergeWay, best_merge_way
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.review.changes import Conflict, Preview
-from swarm_tui.review.ranking import rank_fixes
+from swarm_tui.review.ranking import branch_with_fixes
 from swarm_tui.review.stack import Stack
 from tests.git_project import GitProject, file_contents
 from tests.review.conftest import Integrated, number_lines
@@ -30,7 +30,7 @@ WAYS = list(MergeWay)
 def stack_of(project: GitProject, base: str, way: MergeWay | None = None) -> Iterator[Stack]:
     repository = Repository.open(project.root)
     commits = read_commits(repository, base, repository.resolve("main"))
-    branch = rank_fixes(commits, base=base, base_tree=repository.tree_of(base), is_all=True)
+    branch = branch_with_fixes(commits, base=base, base_tree=repository.tree_of(base), is_all=True)
     with ObjectSpace(repository, merge_way=way) as space:
         yield Stack(space, branch)
 

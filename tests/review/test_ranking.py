@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from swarm_tui.model.commits import Commit
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.review.changes import IntegratedBranch
-from swarm_tui.review.ranking import rank_fixes
+from swarm_tui.review.ranking import branch_with_fixes
 
 
 def commit(letter: str, subject: str) -> Commit:
@@ -28,7 +28,7 @@ def rank(
     outcome: dict[str, object] | None = None, *, is_all: bool = False, commits: Sequence[Commit] = COMMITS
 ) -> IntegratedBranch:
     report = IntegratorReport.model_validate(outcome) if outcome is not None else None
-    return rank_fixes(
+    return branch_with_fixes(
         commits, base="0" * 40, base_tree="0" * 40, outcome=report, agents={"x/c": "agent-c"}, is_all=is_all
     )
 
