@@ -18,10 +18,11 @@ from swarm_tui.integrator.build import FixTree
 from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.progress import TESTS, Meter
-from swarm_tui.integrator.ranking import Effect, reported_effect
+from swarm_tui.integrator.ranking import reported_effect
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import Result
 from swarm_tui.model.text import plain
+from swarm_tui.review.ranking import Effect
 from swarm_tui.testing.affected import MODULE, compare_sources, functions_at
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.measuring_files import ChangedFiles, why_not_measured
@@ -237,7 +238,7 @@ class FixMeasurement:
         own = [test for test in runs.fix.tests if test in self._flaky and runs.after.is_green(test)]
         steadied = set(own) - await self._find_varying(runs.entry.tree, own, runs.after, STEADY_RUNS)
         effect = compare_runs(runs.before, runs.after, flaky=self._flaky, steadied=steadied)
-        return replace(effect, builds_on=runs.entry.builds_on)
+        return effect.model_copy(update={"builds_on": runs.entry.builds_on})
 
     async def _find_flaky(self, before: TestRun, all_runs: Sequence[FixRuns]) -> set[str]:
         """Return flaky tests: those with unexpected results are run again on the same tree."""
@@ -269,7 +270,7 @@ class FixMeasurement:
         steady = [test for test in green if test not in varying]
         for test, position in (await self._bisect(steady, branch, 0, len(branch) - 1)).items():
             commit = branch[position].fix.chosen.id
-            updated[commit] = replace(updated[commit], broken=(*updated[commit].broken, test))
+            updated[commit] = updated[commit].model_copy(update={"broken": (*updated[commit].broken, test)})
         return updated
 
     async def _bisect(self, tests: Sequence[str], branch: Sequence[FixTree], first: int, last: int) -> dict[str, int]:
@@ -401,4 +402,5 @@ def compare_runs(
     compared = [test for test in before.outcomes if test not in flaky]
     green = [test for test in compared if not before.is_green(test) and after.is_green(test)]
     red = [test for test in compared if before.is_green(test) and after.outcomes.get(test) in (None, "failed")]
-    return Effect(turned_green=(*green, *sorted(steadied)), broken=tuple(red), flaky=tuple(sorted(steadied)))
+    steady = tuple(sorted(steadied))
+    return Effect(turned_green=(*green, *steady), broken=tuple(red), flaky=steady, is_measured=True)

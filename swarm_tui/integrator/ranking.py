@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
 
 from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.pulled import without_marks
-
-NOT_MEASURED: Final = "not measured"
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The effect of one fix on the tests: measured, or as reported by its agents with the reason why."""
-
-    turned_green: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
-    why_not_measured: str = ""
-    flaky: tuple[str, ...] = ()
-    """Fixed tests that were flaky without the fix."""
-    builds_on: str = ""
-    """The title of its agent's earlier fix that was measured together with it; "" if there is none."""
-
-    @property
-    def is_measured(self) -> bool:
-        return not self.why_not_measured
-
-    @property
-    def net(self) -> int:
-        return len(self.turned_green) - len(self.broken)
+from swarm_tui.review.ranking import Effect
 
 
-def reported_effect(fix: DistinctFix, why_not_measured: str) -> Effect:
+def reported_effect(fix: DistinctFix, why_not: str) -> Effect:
     """Return the effect that the agents reported for a fix that was not measured."""
     green = tuple(dict.fromkeys(commit.source.test for commit in fix.commits if commit.source.is_passing_after))
-    return Effect(turned_green=green, why_not_measured=why_not_measured or NOT_MEASURED)
+    return Effect(turned_green=green, why_not=why_not)
 
 
 def rank_fixes(fixes: Iterable[DistinctFix], effects: Mapping[str, Effect]) -> list[DistinctFix]:
@@ -62,8 +38,8 @@ def reason_for_rank(fix: DistinctFix, effect: Effect) -> str:
     """Return the reason for a rank as one line."""
     parts = [f"turns {counted(len(effect.turned_green), 'test')} green"]
     if not effect.is_measured:
-        why = "" if effect.why_not_measured == NOT_MEASURED else f": {effect.why_not_measured}"
-        parts = [f"{NOT_MEASURED}{why}", f"{counted(len(effect.turned_green), 'test')} green as its agents report"]
+        why = f": {effect.why_not}" if effect.why_not else ""
+        parts = [f"not measured{why}", f"{counted(len(effect.turned_green), 'test')} green as its agents report"]
     if effect.broken:
         parts.append(f"breaks {len(effect.broken)}")
     if effect.flaky:

@@ -9,13 +9,14 @@ from typing import Any
 from swarm_tui.integrator.branches import AgentCommit
 from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit
 from swarm_tui.integrator.inputs import IntegratorInputs
-from swarm_tui.integrator.ranking import NOT_MEASURED, Effect, rank_fixes, reason_for_rank
+from swarm_tui.integrator.ranking import rank_fixes, reason_for_rank
 from swarm_tui.integrator.tip import TipRun
 from swarm_tui.model.formatting import counted, named
 from swarm_tui.model.pulled import Escalation, EscalationKind
 from swarm_tui.model.report import IntegratorReport, LeftOut, Normalization
 from swarm_tui.model.results import Result
 from swarm_tui.model.text import plain
+from swarm_tui.review.ranking import Effect
 
 TESTS_NAMED = 20
 
@@ -96,19 +97,10 @@ def _commits_by_branch(picked: list[FixTree]) -> dict[str, str]:
 
 
 def _ranking_entry(rank: int, entry: FixTree, effect: Effect) -> dict[str, Any]:
-    return {
-        "rank": rank,
-        "commit": entry.commit,
-        "title": entry.fix.chosen.subject,
-        "branches": list(entry.fix.branches),
-        "agents": list(entry.fix.agents),
-        "tests": list(entry.fix.tests),
-        "turned_green": list(effect.turned_green),
-        "broken": list(effect.broken),
-        "is_measured": effect.is_measured,
-        "why_not": "" if effect.why_not_measured == NOT_MEASURED else effect.why_not_measured,
-        "why": reason_for_rank(entry.fix, effect),
-    }
+    fix = entry.fix
+    known = {"commit": entry.commit, "title": fix.chosen.subject, "branches": fix.branches}
+    fields = effect.model_copy(update=known | {"why": reason_for_rank(fix, effect)}).model_dump(mode="json")
+    return {"rank": rank, "agents": list(fix.agents), "tests": list(fix.tests), **fields}
 
 
 def _final_entry(final: TipRun | None) -> dict[str, Any] | None:

@@ -19,13 +19,14 @@ from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit, Tip
 from swarm_tui.integrator.duplicates import DistinctFix, changes_of
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.integrator.integrator import Integrator, Work
-from swarm_tui.integrator.ranking import Effect, reported_effect
+from swarm_tui.integrator.ranking import reported_effect
 from swarm_tui.integrator.report import IntegrationResult
 from swarm_tui.integrator.tip import MAX_CHECKED, files_with_markers, passing_sometimes
 from swarm_tui.model.commits import Commit, is_test
 from swarm_tui.model.formatting import counted, named
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
+from swarm_tui.review.ranking import Effect
 
 COMMITS_LIMIT: Final = 100
 """How many more commits a submitted branch may have than all agents together."""
@@ -340,7 +341,7 @@ class _SubmittedBranch:
             fix = self.fixes[commit.id]
             alone = self.integrator.builder.tree_with(self.start.tree, [commit])
             if commit.tree == commit.parent_tree:
-                effects[commit.id] = Effect()
+                effects[commit.id] = Effect(is_measured=True)
             elif alone is not None and alone != self.start.tree:
                 trees.append(FixTree(fix, alone))
             else:

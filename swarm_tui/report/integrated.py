@@ -21,7 +21,7 @@ from swarm_tui.review.apply import applied_branch
 from swarm_tui.review.build import subject_without
 from swarm_tui.review.changes import Fix, Preview
 from swarm_tui.review.open import read_integrator_outcome, review_sweep
-from swarm_tui.review.ranking import MeasuredEffect, read_measured_effects
+from swarm_tui.review.ranking import Effect, read_measured_effects
 from swarm_tui.review.review import Review
 from swarm_tui.review.test_changes import is_taken
 from swarm_tui.review.verdicts import Verdict
@@ -188,7 +188,7 @@ def _cost_of_each(review: Review, sweep: OpenedSweep) -> str:
 def _fix(
     fix: Fix,
     review: Review,
-    measured: MeasuredEffect | None,
+    measured: Effect | None,
     tests: Mapping[str, int],
     records: Sequence[TestRecord],
     weaker: Sequence[str],
@@ -238,7 +238,7 @@ def _left_out(failed: Sequence[LeftOut]) -> list[dict[str, str]]:
 
 
 def _dropped(
-    review: Review, plan: Preview, measured: Mapping[str, MeasuredEffect], records: Sequence[TestRecord]
+    review: Review, plan: Preview, measured: Mapping[str, Effect], records: Sequence[TestRecord]
 ) -> dict[int, str]:
     """Return the tests, by index, whose work the plan leaves out, each with a word for the reason."""
     reverted = [fix for fix in review.fixes if fix.id in plan.reverted]

@@ -17,7 +17,7 @@ from swarm_tui.review.apply import build_clean_branch
 from swarm_tui.review.build import hunks_left_out
 from swarm_tui.review.changes import Fix, Preview
 from swarm_tui.review.picking import CommitBuilder
-from swarm_tui.review.ranking import MeasuredEffect, read_measured_effects, read_tip_results, sentences_about_branch
+from swarm_tui.review.ranking import Effect, read_measured_effects, read_tip_results, sentences_about_branch
 from swarm_tui.review.review import Review
 from swarm_tui.review.shapes import conflict_summary
 from swarm_tui.review.test_changes import is_taken
@@ -138,7 +138,7 @@ def _opening(review: Review, kept: Sequence[Fix], parts: Sequence[Fix], unread: 
 
 def _fix(
     fix: Fix,
-    effect: MeasuredEffect | None,
+    effect: Effect | None,
     line: VerdictLine | None,
     is_unread: bool,
     hunks_out: tuple[Sequence[Fix], int],

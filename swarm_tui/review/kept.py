@@ -13,7 +13,7 @@ from swarm_tui.model.pulled import ChangeKind
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
 from swarm_tui.review.open import read_integrator_outcome
-from swarm_tui.review.ranking import MeasuredEffect, read_measured_effects
+from swarm_tui.review.ranking import Effect, read_measured_effects
 from swarm_tui.review.verdicts import APPLIED_FILE, ReviewFolder, Verdict, VerdictStore, review_of_sweep
 
 
@@ -35,13 +35,13 @@ def kept_fixes(folder: SweepFolder, state: SweepState) -> tuple[KeptFix, ...]:
     return tuple(fixes)
 
 
-def _effects(outcome: IntegratorReport | None) -> list[MeasuredEffect]:
+def _effects(outcome: IntegratorReport | None) -> list[Effect]:
     """Return the measured effects of all fixes of a branch; for unmeasured fixes only their branches."""
     measured = read_measured_effects(outcome)
     branches: dict[str, list[str]] = {}
     for branch, commit in outcome.impl_commit_hashes.items() if outcome is not None else ():
         branches.setdefault(commit, []).append(branch)
-    named = [MeasuredEffect(commit=commit, branches=tuple(found)) for commit, found in branches.items()]
+    named = [Effect(commit=commit, branches=tuple(found)) for commit, found in branches.items()]
     return [*measured.values(), *(effect for effect in named if effect.commit not in measured)]
 
 

@@ -16,15 +16,19 @@ from swarm_tui.model.text import plain
 from swarm_tui.review.changes import Fix, IntegratedBranch
 
 
-class MeasuredEffect(BaseModel):
-    """The effect of one fix on the tests of the sweep."""
+class Effect(BaseModel):
+    """The effect of one fix on the tests of the sweep: measured, or as reported by its agents."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    commit: str
+    commit: str = ""
     title: Annotated[str, AfterValidator(lambda title: plain(title, 300))] = ""
     turned_green: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    """Fixed tests that were flaky without the fix."""
+    builds_on: Annotated[str, AfterValidator(lambda title: plain(title, 300))] = ""
+    """The title of its agent's earlier fix that was measured together with it; "" if there is none."""
     is_measured: bool = False
     """False if these are only the reports of its agents."""
     why_not: Annotated[str, AfterValidator(lambda why: plain(why, 250))] = ""
@@ -33,6 +37,10 @@ class MeasuredEffect(BaseModel):
     """The reason for its rank, as one line."""
     branches: tuple[str, ...] = ()
     """The agents' branches that it comes from."""
+
+    @property
+    def net(self) -> int:
+        return len(self.turned_green) - len(self.broken)
 
     @property
     def source(self) -> str:
@@ -82,7 +90,7 @@ class _AboutBranch(BaseModel):
     revisions: tuple[object, ...] = ()
 
 
-_EFFECTS = TypeAdapter(tuple[MeasuredEffect, ...])
+_EFFECTS = TypeAdapter(tuple[Effect, ...])
 
 
 def read_tip_results(outcome: IntegratorReport | None) -> TipResults | None:
@@ -140,7 +148,7 @@ def _read_about(outcome: IntegratorReport | None) -> _AboutBranch:
 
 def read_measured_effects(
     outcome: IntegratorReport | None, not_measured: Mapping[str, Sequence[str]] | None = None
-) -> dict[str, MeasuredEffect]:
+) -> dict[str, Effect]:
     """Return the measured effects by commit; empty if the integrator did not measure, or if the fields are invalid.
 
     For the commits in `not_measured`, which may tamper with test results, the effects are only as reported.

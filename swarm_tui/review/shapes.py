@@ -11,10 +11,10 @@ from swarm_tui.review.verdicts import Verdict
 
 if TYPE_CHECKING:
     from swarm_tui.model.shapes import ShownEffect, ShownReview
-    from swarm_tui.review.ranking import MeasuredEffect
+    from swarm_tui.review.ranking import Effect
 
 Verdicts = Mapping[str, Verdict]
-Effects = Mapping[str, "MeasuredEffect"]
+Effects = Mapping[str, "Effect"]
 _NO_EFFECTS: Effects = {}
 Weaker = Mapping[str, Sequence[str]]
 _NO_WEAKER: Weaker = {}
@@ -93,7 +93,7 @@ def review_as_json(
     }
 
 
-def _effect_as_json(effect: MeasuredEffect | None) -> ShownEffect | None:
+def _effect_as_json(effect: Effect | None) -> ShownEffect | None:
     if effect is None:
         return None
     return {

@@ -30,8 +30,9 @@ from swarm_tui.integrator.build import BranchBuilder, Tip
 from swarm_tui.integrator.duplicates import DistinctFix, distinct_fixes
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.program import integrate
-from swarm_tui.integrator.ranking import Effect, rank_fixes
+from swarm_tui.integrator.ranking import rank_fixes
 from swarm_tui.model.commits import FIX_PREFIX
+from swarm_tui.review.ranking import Effect
 from tests.bench.made_sweep import MadeSweep
 from tests.bench.table import machine
 
@@ -122,6 +123,7 @@ def _effect(before: Mapping[str, bool], after: Mapping[str, bool]) -> Effect:
     return Effect(
         turned_green=tuple(test for test, is_green in after.items() if is_green and not before[test]),
         broken=tuple(test for test, is_green in after.items() if not is_green and before[test]),
+        is_measured=True,
     )
 
 

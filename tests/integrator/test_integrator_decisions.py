@@ -15,9 +15,10 @@ from swarm_tui.integrator.build import FixTree
 from swarm_tui.integrator.duplicates import DistinctFix, are_nearly_equal, changes_of, distinct_fixes
 from swarm_tui.integrator.inputs import BranchInput
 from swarm_tui.integrator.measure import FixRuns, compare_runs, unexpected_changes
-from swarm_tui.integrator.ranking import Effect, rank_fixes, reason_for_rank, reported_effect
+from swarm_tui.integrator.ranking import rank_fixes, reason_for_rank, reported_effect
 from swarm_tui.model.commits import FileChange, is_test_or_doc
 from swarm_tui.model.pulled import ChangeKind, kinds_of, without_marks
+from swarm_tui.review.ranking import Effect
 
 
 def patch(*lines: str, path: str = "src/copy.py") -> str:
@@ -219,6 +220,10 @@ def fix(agent: str, *, agents: int = 1, lines: int = 2) -> DistinctFix:
     )
 
 
+def turns_green(*tests: str, broken: tuple[str, ...] = (), flaky: tuple[str, ...] = ()) -> Effect:
+    return Effect(turned_green=tests, broken=broken, flaky=flaky, is_measured=True)
+
+
 def order(*effects: tuple[DistinctFix, Effect]) -> list[str]:
     ranked = rank_fixes([fix for fix, _ in effects], {fix.chosen.id: effect for fix, effect in effects})
     return [each.chosen.source.agent for each in ranked]
@@ -226,15 +231,15 @@ def order(*effects: tuple[DistinctFix, Effect]) -> list[str]:
 
 def test_rank_is_by_effect_then_agents_then_size() -> None:
     assert order(
-        (fix("small", lines=1), Effect(("t",))),
-        (fix("agreed", agents=3, lines=90), Effect(("t",))),
-        (fix("strong", lines=500), Effect(("t", "u"))),
-        (fix("useless", agents=9), Effect()),
+        (fix("small", lines=1), turns_green("t")),
+        (fix("agreed", agents=3, lines=90), turns_green("t")),
+        (fix("strong", lines=500), turns_green("t", "u")),
+        (fix("useless", agents=9), turns_green()),
     ) == ["strong0", "agreed0", "small0", "useless0"]
 
 
 def test_broken_tests_are_subtracted_from_fixed_tests() -> None:
-    assert order((fix("breaks"), Effect(("t", "u"), broken=("v", "w"))), (fix("fixes"), Effect(("t",)))) == [
+    assert order((fix("breaks"), turns_green("t", "u", broken=("v", "w"))), (fix("fixes"), turns_green("t"))) == [
         "fixes0",
         "breaks0",
     ]
@@ -242,7 +247,7 @@ def test_broken_tests_are_subtracted_from_fixed_tests() -> None:
 
 def test_unmeasured_fix_ranks_after_measured_one() -> None:
     reported = fix("reported", agents=2)
-    effects = {reported.chosen.id: reported_effect(reported, "no time"), "m0-x": Effect(("t", "u"))}
+    effects = {reported.chosen.id: reported_effect(reported, "no time"), "m0-x": turns_green("t", "u")}
     ranked = rank_fixes([reported, fix("m")], effects)
     assert [reason_for_rank(each, effects[each.chosen.id]) for each in ranked] == [
         "turns 2 tests green, 2 lines",
@@ -266,8 +271,8 @@ def test_fixed_and_broken_tests_are_counted() -> None:
 
 def test_flaky_tests_count_only_for_stabilizing_fix() -> None:
     before, after = run(a="passed", b="failed"), run(a="failed", b="passed")
-    assert compare_runs(before, after, flaky={"a", "b"}) == Effect()
-    assert compare_runs(before, after, flaky={"a", "b"}, steadied={"b"}) == Effect(("b",), flaky=("b",))
+    assert compare_runs(before, after, flaky={"a", "b"}) == turns_green()
+    assert compare_runs(before, after, flaky={"a", "b"}, steadied={"b"}) == turns_green("b", flaky=("b",))
 
 
 def test_result_changes_of_unrelated_fixes_are_unexpected() -> None:
