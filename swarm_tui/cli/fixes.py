@@ -21,7 +21,7 @@ from swarm_tui.model.text import plain
 
 if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.review.changes import Fix, Preview
+    from swarm_tui.review.changes import Change, Preview
     from swarm_tui.review.review import Review
     from swarm_tui.review.verdicts import Verdict
 
@@ -235,7 +235,7 @@ def _names(given: Iterable[str]) -> list[str]:
     return [name.strip() for names in given for name in names.split(",") if name.strip()]
 
 
-def _find_fix(review: Review, name: str) -> Fix:
+def _find_fix(review: Review, name: str) -> Change:
     """Return the fix with a rank, such as 3 or #3, or a revision."""
     commit: str | None = ""
     row = review.branch.tests
@@ -256,7 +256,7 @@ def _find_fix(review: Review, name: str) -> Fix:
     raise UsageError(f"unknown fix: {plain(name, 80)}", hint)
 
 
-def _find_hunk(review: Review, fix: Fix, number: int) -> Fix:
+def _find_hunk(review: Review, fix: Change, number: int) -> Change:
     hunks = review.load_hunks(fix)
     if not 1 <= number <= len(hunks):
         listed = ", ".join(f"{fix.rank}.{place} {plain(hunk.title, 60)}" for place, hunk in enumerate(hunks[:20], 1))
@@ -269,13 +269,13 @@ def _apply(
     review: Review, sweep: str, arguments: argparse.Namespace, chosen: dict[str, Verdict], preview: Preview
 ) -> dict[str, Any]:
     from swarm_tui.review.apply import apply_plan, checkout_hint, plan_apply, reviewed_branch
-    from swarm_tui.review.hunks import HUNK_PREFIX
+    from swarm_tui.review.changes import Kind
 
     branch = arguments.apply or reviewed_branch(review, sweep)
     proposal = plan_apply(review, branch, reverted=preview.chosen, is_drop=arguments.drop)
     given = [(fix, verdict) for commit, verdict in chosen.items() if (fix := review.find(commit)) is not None]
     # Hunks last: a verdict on the whole fix would override them.
-    given.sort(key=lambda each: each[0].id.startswith(HUNK_PREFIX))
+    given.sort(key=lambda each: each[0].kind is Kind.HUNK)
     review.set_verdicts(
         [(fix, verdict) for fix, verdict in given if review.verdict(fix) != verdict or arguments.why], arguments.why
     )

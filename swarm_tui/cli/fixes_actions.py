@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.model.formatting import Progress
     from swarm_tui.model.test_strength import TestStrength
-    from swarm_tui.review.changes import Fix, Preview
+    from swarm_tui.review.changes import Change, Preview
     from swarm_tui.review.review import Review
     from swarm_tui.review.verdicts import Verdict
 
@@ -184,7 +184,7 @@ def teeth_as_list(found: list[TestStrength], claims: dict[str, str]) -> list[str
     return rows
 
 
-def send_back(review: Review, folder: SweepFolder, fix: Fix, comment: str) -> None:
+def send_back(review: Review, folder: SweepFolder, fix: Change, comment: str) -> None:
     """Request that the engine sends a fix or a hunk back to its agent, and record the reason."""
     import asyncio
 

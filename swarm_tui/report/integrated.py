@@ -19,7 +19,7 @@ from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.money.forecast import cost_of_each, cost_words
 from swarm_tui.review.apply import applied_branch
 from swarm_tui.review.build import subject_without
-from swarm_tui.review.changes import Fix, Preview
+from swarm_tui.review.changes import Change, Preview
 from swarm_tui.review.open import read_integrator_outcome, review_sweep
 from swarm_tui.review.ranking import Effect, read_measured_effects
 from swarm_tui.review.review import Review
@@ -186,7 +186,7 @@ def _cost_of_each(review: Review, sweep: OpenedSweep) -> str:
 
 
 def _fix(
-    fix: Fix,
+    fix: Change,
     review: Review,
     measured: Effect | None,
     tests: Mapping[str, int],
@@ -217,7 +217,7 @@ def _fix(
     }
 
 
-def _part(part: Fix, review: Review, tests: Mapping[str, int]) -> dict[str, Any]:
+def _part(part: Change, review: Review, tests: Mapping[str, int]) -> dict[str, Any]:
     verdict = review.verdict(part)
     return {
         "title": safe_line(part.title),

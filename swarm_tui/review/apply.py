@@ -27,7 +27,7 @@ from swarm_tui.review.build import (
     message_without_hunks,
     subject_without,
 )
-from swarm_tui.review.changes import Fix, Preview
+from swarm_tui.review.changes import Change, Preview
 from swarm_tui.review.picking import CommitBuilder
 from swarm_tui.review.review import Review
 from swarm_tui.review.shapes import conflict_summary
@@ -241,7 +241,7 @@ def _part_reverted(review: Review, preview: Preview, commit: Commit) -> str:
 
 def revert_message(
     commit: Commit,
-    fix: Fix | None,
+    fix: Change | None,
     line: VerdictLine | None,
     *,
     by: str,

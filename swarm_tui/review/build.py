@@ -15,7 +15,7 @@ from swarm_tui.model.commit_messages import (
 from swarm_tui.model.commits import Commit
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.review.changes import Fix, Preview, TestChanges
+from swarm_tui.review.changes import Change, Preview, TestChanges
 from swarm_tui.review.review import Review
 
 _REASONS_LIMIT = 2_000
@@ -42,14 +42,14 @@ def message_without(review: Review, commit: Commit, preview: Preview) -> str:
     return with_paragraph(message, f"Without {left}, left out in review by {plain(review.by, 100) or 'a reviewer'}.")
 
 
-def hunks_left_out(review: Review, preview: Preview, commit: Commit) -> tuple[tuple[Fix, ...], int]:
+def hunks_left_out(review: Review, preview: Preview, commit: Commit) -> tuple[tuple[Change, ...], int]:
     """Return the reverted hunks of a partly reverted commit, and the total number of its hunks."""
     fix = review.branch.find(commit.id)
     rows = review.known_hunks(fix) if fix is not None else ()
     return tuple(row for row in rows if row.id in preview.hunks), len(rows)
 
 
-def hunk_lines(review: Review, hunks: Sequence[Fix]) -> str:
+def hunk_lines(review: Review, hunks: Sequence[Change]) -> str:
     """Return a line for each hunk, with the reason for reverting it."""
     lines = []
     for hunk in hunks:

@@ -1,9 +1,10 @@
-"""Change: fix, test change, hunk, left-out fix."""
+"""The changes of an integrated branch that a review decides on, and what a plan of decisions results in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from swarm_tui.model.commits import Commit
@@ -12,11 +13,25 @@ if TYPE_CHECKING:
     from swarm_tui.model.commit_messages import TestWork
 
 
+class Kind(StrEnum):
+    """The kind of a change."""
+
+    FIX = "fix"
+    """A commit of the branch."""
+    TEST_CHANGE = "test change"
+    """The work of one or more agents in the commit of test and doc fixes, or one hunk of that commit."""
+    HUNK = "hunk"
+    """A hunk of a fix."""
+    LEFT_OUT = "left-out fix"
+    """An agent's commit that the integrator left out, and that the user can include."""
+
+
 @dataclass(frozen=True, slots=True)
-class Fix:
-    """One change that the user keeps or removes: a commit, a test change or a hunk."""
+class Change:
+    """One change that the user keeps or removes."""
 
     commit: Commit
+    """The two trees that it is between, its author and its message."""
     position: int
     """The index on the branch: 0 is the oldest commit after the base."""
     rank: int
@@ -32,6 +47,7 @@ class Fix:
     """The tests whose agents committed the fix, if known without the records of the sweep."""
     hunk_of: str = ""
     """For a hunk, the commit of its fix; otherwise ""."""
+    kind: Kind = Kind.FIX
     by_integrator: str = ""
     """How an integrating agent changed or added the commit, such as "no agent created this commit"; otherwise ""."""
 
@@ -77,10 +93,10 @@ class IntegratedBranch:
     tip: str
     tip_tree: str
     commits: tuple[Commit, ...]
-    fixes: tuple[Fix, ...]
+    fixes: tuple[Change, ...]
     squashed: str | None = None
     """The id of the commit with all test and doc fixes."""
-    tests: Fix | None = None
+    tests: Change | None = None
     """The commit with all test and doc fixes as row 0 of the list, if it has a separate row."""
     doubts: tuple[str, ...] = ()
     """Sentences about differences between the integrator's report and the branch."""
@@ -110,7 +126,7 @@ class IntegratedBranch:
         listed = {fix.id for fix in self.fixes} | {self.squashed}
         return sum(commit.id not in listed for commit in self.commits)
 
-    def find(self, commit: str) -> Fix | None:
+    def find(self, commit: str) -> Change | None:
         """Return the fix with this commit id, or None."""
         return next((fix for fix in self.fixes if fix.id == commit), None)
 
@@ -131,7 +147,7 @@ class AgentBranch:
 class TestChanges:
     """The test changes that make up the commit of all test and doc fixes."""
 
-    parts: tuple[Fix, ...] = ()
+    parts: tuple[Change, ...] = ()
     picks: tuple[Commit, ...] = ()
     """The commits of all test changes, with their ids, in the order that leads to the tree of the squashed commit."""
     are_hunks: bool = False
@@ -139,7 +155,7 @@ class TestChanges:
     works: Mapping[str, tuple[TestWork, ...]] = field(default_factory=dict)
     """The agents' commits of each test change; empty if they are hunks."""
 
-    def find(self, part: str) -> Fix | None:
+    def find(self, part: str) -> Change | None:
         return next((change for change in self.parts if change.id == part), None)
 
 

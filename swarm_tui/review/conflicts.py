@@ -18,7 +18,7 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.model.commits import Commit
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Conflict, Fix, Preview
+from swarm_tui.review.changes import Change, Conflict, Preview
 from swarm_tui.review.picking import CommitBuilder, inverse
 from swarm_tui.review.review import Review
 from swarm_tui.review.stack import conflict_key, extend_until_clean, later_commits_that_stay
@@ -125,7 +125,7 @@ _CONFLICT: Final = re.compile(rb"^<{7,} .*?^>{7,} [^\n]*\n?", re.MULTILINE | re.
 class Resolutions:
     """Sets of additional reverts that let a plan build."""
 
-    sets: tuple[tuple[Fix, ...], ...] = ()
+    sets: tuple[tuple[Change, ...], ...] = ()
     """Sets of the smallest size. The last one reverts the highest ranked fixes."""
     is_exact: bool = True
     """Whether no smaller set exists; False if the search timed out."""

@@ -15,7 +15,7 @@ from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.review.apply import build_clean_branch
 from swarm_tui.review.build import hunks_left_out
-from swarm_tui.review.changes import Fix, Preview
+from swarm_tui.review.changes import Change, Preview
 from swarm_tui.review.picking import CommitBuilder
 from swarm_tui.review.ranking import Effect, read_measured_effects, read_tip_results, sentences_about_branch
 from swarm_tui.review.review import Review
@@ -114,7 +114,7 @@ def pull_request(
     return PullRequest(mask_secrets(_title(kept, parts)), mask_secrets(body))
 
 
-def _title(kept: Sequence[Fix], parts: Sequence[Fix]) -> str:
+def _title(kept: Sequence[Change], parts: Sequence[Change]) -> str:
     if len(kept) == 1 and not parts:
         return plain(kept[0].title, 100)
     words = [counted(len(kept), "fix", "fixes")] if kept else []
@@ -122,7 +122,9 @@ def _title(kept: Sequence[Fix], parts: Sequence[Fix]) -> str:
     return " and ".join(words) or "No changes"
 
 
-def _opening(review: Review, kept: Sequence[Fix], parts: Sequence[Fix], unread: Sequence[Fix], sweep: str) -> str:
+def _opening(
+    review: Review, kept: Sequence[Change], parts: Sequence[Change], unread: Sequence[Change], sweep: str
+) -> str:
     origin = f"Created by agents, one for each test{f', in sweep {_as_code(sweep)}' if sweep else ''}"
     counts = [counted(len(kept), "fix", "fixes")]
     counts += [counted(len(parts), "test change")] if parts else []
@@ -137,11 +139,11 @@ def _opening(review: Review, kept: Sequence[Fix], parts: Sequence[Fix], unread: 
 
 
 def _fix(
-    fix: Fix,
+    fix: Change,
     effect: Effect | None,
     line: VerdictLine | None,
     is_unread: bool,
-    hunks_out: tuple[Sequence[Fix], int],
+    hunks_out: tuple[Sequence[Change], int],
     weaker: Sequence[str],
 ) -> str:
     """Return one fix: its effect, and the evidence for and against it."""
@@ -165,16 +167,16 @@ def _fix(
     return "\n".join(rows)
 
 
-def _part(part: Fix) -> str:
+def _part(part: Change) -> str:
     return f"{_as_text(part.title)}" + (f" ({_as_code(part.tests[0])})" if part.tests else "")
 
 
-def _dropped(fix: Fix, lines: Mapping[str, VerdictLine]) -> str:
+def _dropped(fix: Change, lines: Mapping[str, VerdictLine]) -> str:
     line = lines.get(fix.id)
     return f"{_as_text(fix.title)}" + (f": {_as_code(line.why)}" if line and line.why else "")
 
 
-def _from_the_integrator(outcome: IntegratorReport, taken: Sequence[Fix]) -> list[str]:
+def _from_the_integrator(outcome: IntegratorReport, taken: Sequence[Change]) -> list[str]:
     left_out = [left for left in outcome.failed if not is_taken(left, taken)]
     return [
         _section("Unified", [_as_code(item.summary_markdown) for item in outcome.normalizations]),

@@ -21,7 +21,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import FILE_MODES, TreeEntry
 from swarm_tui.model.commits import Commit, FileChange
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Fix, IntegratedBranch
+from swarm_tui.review.changes import Change, IntegratedBranch, Kind
 
 HUNK_PREFIX: Final = "hunk-"
 HUNKS_LIMIT: Final = 200
@@ -128,7 +128,7 @@ class CommitHunks:
             tree = after
 
 
-def hunks_as_rows(space: ObjectSpace, fix: Fix, hunks: CommitHunks) -> tuple[Fix, ...]:
+def hunks_as_rows(space: ObjectSpace, fix: Change, hunks: CommitHunks) -> tuple[Change, ...]:
     """Return each hunk of a fix as an item for verdicts. Reverting the commit of the item reverts only that hunk."""
     rows = []
     for number, hunk in enumerate(hunks.hunks):
@@ -140,6 +140,7 @@ def hunks_as_rows(space: ObjectSpace, fix: Fix, hunks: CommitHunks) -> tuple[Fix
                 position=number,
                 title=plain(hunk.title, 300),
                 hunk_of=fix.id,
+                kind=Kind.HUNK,
             )
         )
     return tuple(rows)

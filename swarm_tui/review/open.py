@@ -21,7 +21,7 @@ from swarm_tui.model.report import (
     parse_integrator_report,
 )
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.review.changes import AgentBranch, Fix
+from swarm_tui.review.changes import AgentBranch, Change
 from swarm_tui.review.picking import pick
 from swarm_tui.review.ranking import sentences_about_branch
 from swarm_tui.review.review import ExpectedOrigin, Review
@@ -54,7 +54,7 @@ def revised_changes(outcome: IntegratorReport) -> dict[str, RevisedChange]:
     return {returned.new: returned for returned in found}
 
 
-def hunk_text(review: Review, hunk: Fix) -> str:
+def hunk_text(review: Review, hunk: Change) -> str:
     """Return a hunk as shown to its agent: the file, the header and the lines; "" for a whole fix."""
     if not hunk.hunk_of:
         return ""
@@ -66,7 +66,7 @@ def hunk_text(review: Review, hunk: Fix) -> str:
     return "\n".join(shown)[:_HUNK_LIMIT]
 
 
-def difference_of(review: Review, fix: Fix, returned: RevisedChange) -> Diff | None:
+def difference_of(review: Review, fix: Change, returned: RevisedChange) -> Diff | None:
     """Return the difference between a fix before and after its revision; None if the old commit is missing."""
     space, commit = review.space, fix.commit
     try:

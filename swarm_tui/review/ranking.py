@@ -13,7 +13,7 @@ from swarm_tui.model.formatting import counted, named
 from swarm_tui.model.pulled import without_marks
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Fix, IntegratedBranch
+from swarm_tui.review.changes import Change, IntegratedBranch
 
 
 class Effect(BaseModel):
@@ -278,10 +278,10 @@ def _find_commit(claimed: str | None, commits: Sequence[Commit]) -> str | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _fix(commit: Commit, position: int, rank: int, branches: tuple[str, ...], agents: Mapping[str, str]) -> Fix:
+def _fix(commit: Commit, position: int, rank: int, branches: tuple[str, ...], agents: Mapping[str, str]) -> Change:
     title = plain(without_marks(commit.subject) if rank == 0 else commit.subject.lstrip().removeprefix(FIX_PREFIX), 300)
     makers = (agents.get(branch) or branch.rpartition("/")[2] for branch in branches)
-    return Fix(
+    return Change(
         commit=commit,
         position=position,
         rank=rank,

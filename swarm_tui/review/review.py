@@ -22,7 +22,7 @@ from swarm_tui.model.commits import FIX_PREFIX, Commit, Diff, FileChange
 from swarm_tui.model.fixes import PART_PREFIX
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import AgentBranch, Conflict, Fix, IntegratedBranch, Preview, TestChanges
+from swarm_tui.review.changes import AgentBranch, Change, Conflict, IntegratedBranch, Kind, Preview, TestChanges
 from swarm_tui.review.hunks import HUNK_PREFIX, CommitHunks, content_of, hunks_as_rows, is_of
 from swarm_tui.review.ranking import branch_with_fixes
 from swarm_tui.review.stack import Stack
@@ -169,8 +169,8 @@ class Review:
         self._sources = sources
         self.parts: TestChanges | None = None
         """The test changes in the commit of all test and doc fixes; None before `load_parts` is called."""
-        self._hunks: dict[str, tuple[Fix, ...]] = {}
-        self._left_out: tuple[Fix, ...] | None = None
+        self._hunks: dict[str, tuple[Change, ...]] = {}
+        self._left_out: tuple[Change, ...] | None = None
         self._contents: dict[str, str] = {}
         self._folded = VerdictFold({})
         self._verdicts: dict[str, VerdictLine] = {}
@@ -231,23 +231,23 @@ class Review:
     # Fixes and verdicts
 
     @property
-    def fixes(self) -> tuple[Fix, ...]:
+    def fixes(self) -> tuple[Change, ...]:
         return self.branch.fixes
 
-    def verdict(self, fix: Fix) -> Verdict | None:
+    def verdict(self, fix: Change) -> Verdict | None:
         """Return the verdict on a fix, or None."""
         if any(hunk.id in self._verdicts for hunk in self.known_hunks(fix)):
             return verdict_of_hunks([self.verdict(hunk) for hunk in self.known_hunks(fix)])
         line = self.verdict_line(fix)
         return line.verdict if line else None
 
-    def verdict_line(self, fix: Fix) -> VerdictLine | None:
+    def verdict_line(self, fix: Change) -> VerdictLine | None:
         """Return the verdict on a fix with author, time and reason, or None.
 
         A test change without a verdict inherits that of row 0, and a hunk that of its fix.
         """
         own = self._verdicts.get(fix.id)
-        whole = (self.branch.squashed or "") if fix.id.startswith(PART_PREFIX) else fix.hunk_of
+        whole = (self.branch.squashed or "") if fix.kind is Kind.TEST_CHANGE else fix.hunk_of
         return self._verdicts.get(whole) if own is None else own
 
     @property
@@ -259,16 +259,16 @@ class Review:
         return frozenset((*out, *(fix.id for fix in self.taken)))
 
     @property
-    def taken(self) -> tuple[Fix, ...]:
+    def taken(self) -> tuple[Change, ...]:
         """The fixes that the integrator left out and the plan includes, completely or partly."""
         return tuple(fix for fix in self.left_out if self.verdict(fix) in (Verdict.KEEP, Verdict.PARTLY))
 
     @property
-    def left_out(self) -> tuple[Fix, ...]:
+    def left_out(self) -> tuple[Change, ...]:
         """The fixes that the integrator left out; empty before `load_left_out` is called."""
         return self._left_out or ()
 
-    def load_left_out(self) -> tuple[Fix, ...]:
+    def load_left_out(self) -> tuple[Change, ...]:
         """Find the fixes that the integrator left out, once. This takes a few ms for each."""
         with self._parts_lock:
             if self._left_out is None:
@@ -281,12 +281,12 @@ class Review:
             return self._left_out
 
     @property
-    def known_parts(self) -> tuple[Fix, ...]:
+    def known_parts(self) -> tuple[Change, ...]:
         """The test changes of row 0 that were loaded."""
         return self.parts.parts if self.parts is not None else ()
 
     @property
-    def open_parts(self) -> tuple[Fix, ...]:
+    def open_parts(self) -> tuple[Change, ...]:
         """The test changes that are neither kept nor left out."""
         return tuple(part for part in self.known_parts if self.verdict(part) not in (Verdict.KEEP, Verdict.REVERT))
 
@@ -303,11 +303,11 @@ class Review:
                     self._fold()
             return self.parts
 
-    def known_hunks(self, fix: Fix) -> tuple[Fix, ...]:
+    def known_hunks(self, fix: Change) -> tuple[Change, ...]:
         """Return the hunks of a fix that were loaded."""
         return self._hunks.get(fix.id, ())
 
-    def load_hunks(self, fix: Fix) -> tuple[Fix, ...]:
+    def load_hunks(self, fix: Change) -> tuple[Change, ...]:
         """Split a fix into hunks, once. This takes about 1 ms for each hunk."""
         with self._parts_lock:
             if fix.id not in self._hunks:
@@ -329,7 +329,7 @@ class Review:
         for fix in here if is_all_here else fixes:
             self.load_hunks(fix)
 
-    def find(self, commit: str) -> Fix | None:
+    def find(self, commit: str) -> Change | None:
         """Return the fix, hunk, test change or row 0 with this id; None if there is none."""
         row = self.branch.tests
         if row is not None and commit == row.id:
@@ -339,7 +339,7 @@ class Review:
         return found or (self.parts.find(commit) if self.parts is not None else None)
 
     @property
-    def open_fixes(self) -> tuple[Fix, ...]:
+    def open_fixes(self) -> tuple[Change, ...]:
         """The fixes without a verdict on the fix or on its hunks."""
         return tuple(fix for fix in self.fixes if self.verdict(fix) in (None, Verdict.LATER))
 
@@ -348,11 +348,11 @@ class Review:
         verdicts = {fix.id: verdict.value for fix in self.fixes if (verdict := self.verdict(fix)) is not None}
         return closing_line(verdicts, [fix.id for fix in self.fixes])
 
-    def set_verdict(self, fix: Fix, verdict: Verdict, why: str = "") -> None:
+    def set_verdict(self, fix: Change, verdict: Verdict, why: str = "") -> None:
         """Record a verdict on disk. Clearing a fix without a verdict records nothing."""
         self.set_verdicts([(fix, verdict)], why)
 
-    def set_verdicts(self, verdicts: Iterable[tuple[Fix, Verdict]], why: str = "") -> None:
+    def set_verdicts(self, verdicts: Iterable[tuple[Change, Verdict]], why: str = "") -> None:
         """Record verdicts as one action, which is undone as a whole."""
         lines = [
             self._line(fix.id, self.content(fix), verdict, why)
@@ -362,12 +362,12 @@ class Review:
         action = uuid.uuid4().hex if len(lines) > 1 else ""
         self._append([line.model_copy(update={"action": action}) for line in lines])
 
-    def undo(self) -> tuple[Fix, ...]:
+    def undo(self) -> tuple[Change, ...]:
         """Undo the user's last action and return its fixes; empty if there is nothing to undo."""
         changes = self._history().step_back()
         return self._step([self._line(each.commit, each.content, each.before, step="undo") for each in changes])
 
-    def redo(self) -> tuple[Fix, ...]:
+    def redo(self) -> tuple[Change, ...]:
         """Redo the last undone action and return its fixes; empty if there is nothing to redo."""
         changes = self._history().step_forward()
         return self._step(
@@ -383,14 +383,14 @@ class Review:
             self._fold()
             return before != self._verdicts
 
-    def content(self, fix: Fix) -> str:
+    def content(self, fix: Change) -> str:
         """Return a key of the changes of a fix, which stays the same if the fix is moved."""
         with self._lock:
             key = self._contents.get(fix.id)
-            if key is None and fix.id.startswith(PART_PREFIX):
+            if key is None and fix.kind is Kind.TEST_CHANGE:
                 # The id of a test change already identifies its content.
                 key = self._contents[fix.id] = fix.id
-            if key is None and fix.hunk_of:
+            if key is None and fix.kind is Kind.HUNK:
                 key = self._contents[fix.id] = content_of(fix.id)
             if key is None:
                 key = self._diffs.content_key(fix.commit.parent_tree, fix.commit.tree)
@@ -415,7 +415,7 @@ class Review:
     ) -> VerdictLine:
         return VerdictLine(at=0, by=self.by, commit=commit, content=content, verdict=verdict, why=why, step=step)
 
-    def _step(self, lines: Sequence[VerdictLine]) -> tuple[Fix, ...]:
+    def _step(self, lines: Sequence[VerdictLine]) -> tuple[Change, ...]:
         self._append(lines)
         return tuple(fix for line in lines if (fix := self.find(line.commit)) is not None)
 
@@ -434,13 +434,13 @@ class Review:
         whole = [line for line in lines if not line.commit.startswith((PART_PREFIX, HUNK_PREFIX))]
         is_elsewhere = is_for_other_branch(whole, commits)
         for fix in rows:
-            if is_elsewhere or fix.hunk_of or fix.id.startswith(PART_PREFIX):
+            if is_elsewhere or fix.kind in (Kind.HUNK, Kind.TEST_CHANGE):
                 self.content(fix)
         self._folded = fold_verdicts(lines, commits, self._contents, self._fix_of)
         self._verdicts = self._folded.lines()
 
     @property
-    def _all_rows(self) -> tuple[Fix, ...]:
+    def _all_rows(self) -> tuple[Change, ...]:
         row = self.branch.tests
         hunks = (hunk for rows in self._hunks.values() for hunk in rows)
         return (*((row,) if row is not None else ()), *self.known_parts, *self.fixes, *hunks, *self.left_out)
@@ -473,14 +473,14 @@ class Review:
             self.load_parts()
         return self.stack.preview(reverted)
 
-    def conflict_when_reverted_alone(self, fix: Fix) -> Conflict | None:
+    def conflict_when_reverted_alone(self, fix: Change) -> Conflict | None:
         """Return the conflict of reverting only this fix, or None."""
         return next(iter(self.preview_of({fix.id}).conflicts), None)
 
-    def diff(self, fix: Fix) -> Diff:
+    def diff(self, fix: Change) -> Diff:
         return self.diff_of(fix.commit.parent_tree, fix.commit.tree)
 
-    def known_diff(self, fix: Fix) -> Diff | None:
+    def known_diff(self, fix: Change) -> Diff | None:
         """Return the diff of a fix without waiting, or None if it was not read yet."""
         return self._kept_diffs.get((fix.commit.parent_tree, fix.commit.tree))
 

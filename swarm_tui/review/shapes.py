@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Fix, IntegratedBranch, Preview
+from swarm_tui.review.changes import Change, IntegratedBranch, Preview
 from swarm_tui.review.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ _NO_EFFECTS: Effects = {}
 Weaker = Mapping[str, Sequence[str]]
 _NO_WEAKER: Weaker = {}
 _WEAKER_LISTED = 5
-HunksOf = Callable[[Fix], Sequence[Fix]]
+HunksOf = Callable[[Change], Sequence[Change]]
 """Returns the loaded hunks of a fix."""
 
 
-def _no_hunks(_: Fix) -> Sequence[Fix]:
+def _no_hunks(_: Change) -> Sequence[Change]:
     return ()
 
 
@@ -31,7 +31,7 @@ def review_as_json(
     branch: IntegratedBranch,
     verdicts: Verdicts,
     preview: Preview,
-    parts: Sequence[Fix] = (),
+    parts: Sequence[Change] = (),
     hunks_of: HunksOf = _no_hunks,
     effects: Effects = _NO_EFFECTS,
     weaker: Weaker = _NO_WEAKER,
@@ -107,7 +107,7 @@ def _effect_as_json(effect: Effect | None) -> ShownEffect | None:
 def review_as_list(
     branch: IntegratedBranch,
     verdicts: Verdicts,
-    parts: Sequence[Fix] = (),
+    parts: Sequence[Change] = (),
     hunks_of: HunksOf = _no_hunks,
     effects: Effects = _NO_EFFECTS,
     weaker: Weaker = _NO_WEAKER,
@@ -140,14 +140,14 @@ def review_as_list(
     return above
 
 
-def _piece_rows(pieces: Mapping[str, Fix], verdicts: Verdicts, width: int) -> list[str]:
+def _piece_rows(pieces: Mapping[str, Change], verdicts: Verdicts, width: int) -> list[str]:
     return [
         f"{name:>{width}}  {verdicts.get(piece.id, '·'):<6}  {'':9}  {_size(piece):>11}  {piece.title}"
         for name, piece in pieces.items()
     ]
 
 
-def conflict_summary(branch: IntegratedBranch, preview: Preview, parts: Sequence[Fix] = ()) -> str:
+def conflict_summary(branch: IntegratedBranch, preview: Preview, parts: Sequence[Change] = ()) -> str:
     """Return a sentence about the conflicting reverts of a plan; `parts` are the test changes of row 0."""
     titles = {commit.id: plain(commit.subject, 60) for commit in branch.commits}
     titles |= {fix.id: f"#{fix.rank} {plain(fix.title, 60)}" for fix in branch.fixes}
@@ -162,5 +162,5 @@ def conflict_summary(branch: IntegratedBranch, preview: Preview, parts: Sequence
     return "; ".join(sentences)
 
 
-def _size(fix: Fix) -> str:
+def _size(fix: Change) -> str:
     return fix.change_without_lines or f"+{fix.added} -{fix.removed}"

@@ -11,7 +11,7 @@ from swarm_tui.adapters.git.merging import ATTRIBUTES_FILE, MergeResult
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import FILE_MODES, TreeEntry
 from swarm_tui.model.commits import Commit
-from swarm_tui.review.changes import Conflict, Fix, IntegratedBranch, Preview, TestChanges
+from swarm_tui.review.changes import Change, Conflict, IntegratedBranch, Preview, TestChanges
 from swarm_tui.review.hunks import CommitHunks, HunksOfFixes, is_of
 from swarm_tui.review.picking import Step, find_conflicts, inverse, pick, pick_by_path
 
@@ -35,7 +35,7 @@ class Stack:
         self._resolutions: dict[str, Resolution] = dict(resolutions or {})
         self.hunks = HunksOfFixes(space)
         self._parts = TestChanges()
-        self._left_out: tuple[Fix, ...] = ()
+        self._left_out: tuple[Change, ...] = ()
         self._steps: dict[tuple[str, str, str, str], Step] = {}
         self._previews: dict[frozenset[str], Preview] = {}
         self._merged_ahead: dict[tuple[str, str], MergeResult] = {}
@@ -56,7 +56,7 @@ class Stack:
             self.hunks.add(hunks)
             self._previews.clear()
 
-    def use_left_out(self, fixes: tuple[Fix, ...]) -> None:
+    def use_left_out(self, fixes: tuple[Change, ...]) -> None:
         """Let plans include these fixes, which are not on the branch."""
         with self._lock:
             self._left_out = fixes

@@ -23,7 +23,7 @@ from swarm_tui.model.fixes import PART_PREFIX
 from swarm_tui.model.pulled import without_marks
 from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import AgentBranch, Fix, IntegratedBranch, TestChanges
+from swarm_tui.review.changes import AgentBranch, Change, IntegratedBranch, Kind, TestChanges
 from swarm_tui.review.hunks import CommitHunks
 from swarm_tui.review.picking import pick_all
 
@@ -197,7 +197,7 @@ def _is_known(space: ObjectSpace, commit: str) -> bool:
         return False
 
 
-def _part(number: int, owner: str, group: _AgentWork, squashed: Commit, sources: Mapping[str, AgentBranch]) -> Fix:
+def _part(number: int, owner: str, group: _AgentWork, squashed: Commit, sources: Mapping[str, AgentBranch]) -> Change:
     known_sources = [sources[branch] for branch in group.branches if branch in sources]
     changes = {change.path: change for commit in group.commits for change in commit.changes}
     commit = replace(
@@ -209,7 +209,7 @@ def _part(number: int, owner: str, group: _AgentWork, squashed: Commit, sources:
         message="\n\n".join(commit.message for commit in group.commits),
         changes=tuple(changes.values()),
     )
-    return Fix(
+    return Change(
         commit=commit,
         position=number,
         rank=0,
@@ -218,6 +218,7 @@ def _part(number: int, owner: str, group: _AgentWork, squashed: Commit, sources:
         branches=tuple(dict.fromkeys(group.branches)),
         agents=_named(known_sources, group.branches),
         tests=tuple(dict.fromkeys(plain(source.test, _LINE_LIMIT) for source in known_sources)),
+        kind=Kind.TEST_CHANGE,
     )
 
 
@@ -246,7 +247,7 @@ def _parts_of_hunks(
         # Its changes are those of the whole file, so that only a merge picks it exactly.
         picks.append(replace(commit, changes=()))
         parts.append(
-            Fix(
+            Change(
                 commit=commit,
                 position=number,
                 rank=0,
@@ -255,6 +256,7 @@ def _parts_of_hunks(
                 branches=branches,
                 agents=_named(known_sources, branches),
                 tests=tuple(dict.fromkeys(plain(source.test, _LINE_LIMIT) for source in known_sources)),
+                kind=Kind.TEST_CHANGE,
             )
         )
     return TestChanges(tuple(parts), tuple(picks), are_hunks=True)
@@ -265,12 +267,12 @@ MOST_LEFT_OUT: Final = 50
 
 def read_left_out(
     repository: Repository, branch: IntegratedBranch, outcome: IntegratorReport, sources: Mapping[str, AgentBranch]
-) -> tuple[Fix, ...]:
+) -> tuple[Change, ...]:
     """Return the fixes that the integrator left out, if their commits exist here.
 
     `sources` are the agents' branches by name.
     """
-    found: dict[str, Fix] = {}
+    found: dict[str, Change] = {}
     on_branch = {commit.id for commit in branch.commits}
     for left in outcome.failed:
         source = _source_of(left.branch, sources)
@@ -280,7 +282,7 @@ def read_left_out(
                 continue
             branches = tuple(dict.fromkeys((*(known.branches if known else ()), plain(left.branch, 200))))
             number = len(found) + 1 if known is None else known.rank - len(branch.fixes)
-            found[commit.id] = Fix(
+            found[commit.id] = Change(
                 commit=commit,
                 position=len(branch.commits) + number,
                 rank=len(branch.fixes) + number,
@@ -289,6 +291,7 @@ def read_left_out(
                 branches=branches,
                 agents=tuple(dict.fromkeys((*(known.agents if known else ()), plain(source.agent, 200)))),
                 tests=tuple(dict.fromkeys((*(known.tests if known else ()), *((source.test,) if source.test else ())))),
+                kind=Kind.LEFT_OUT,
             )
     return tuple(found.values())
 
@@ -306,6 +309,6 @@ def _fix_commits(repository: Repository, base: str, named: str, tip: str) -> Ite
     return tuple(commit for commit in commits if commit.subject.lstrip().startswith(FIX_PREFIX))
 
 
-def is_taken(left: LeftOut, taken: Iterable[Fix]) -> bool:
+def is_taken(left: LeftOut, taken: Iterable[Change]) -> bool:
     """Return whether a left-out fix is among the fixes that the plan includes."""
     return any(fix.id == left.commit if left.commit else left.branch in fix.branches for fix in taken)

@@ -18,7 +18,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.pulled_files import read_used_code
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Fix
+from swarm_tui.review.changes import Change
 from swarm_tui.review.review import Review
 from swarm_tui.testing.affected import compare_sources, functions_at, reason_to_run
 from swarm_tui.testing.copies import TestCopies
@@ -29,7 +29,7 @@ _LARGEST_SOURCE = 1_000_000
 
 
 def affected_tests(
-    fix: Fix,
+    fix: Change,
     records: Iterable[TestRecord],
     imports: Mapping[str, frozenset[str]],
     concerned: Mapping[str, bool] | None = None,
@@ -124,7 +124,7 @@ class ReviewTests:
         self._review = review
         self._imports: dict[str, frozenset[str]] = {}
 
-    async def affected_by(self, fixes: Sequence[Fix]) -> tuple[str, ...]:
+    async def affected_by(self, fixes: Sequence[Change]) -> tuple[str, ...]:
         """Return the tests that these fixes affect. If none is known, return all tests, or the one command."""
         if self.copies.settings.command:
             return (self.copies.settings.command,)
@@ -158,7 +158,7 @@ class ReviewTests:
             self.copies.arguments[found.test] = pytest_argument(found.test, file, settings.folder)
         return tuple(found.test for found in collected.tests)
 
-    def _concerned(self, fix: Fix) -> dict[str, bool]:
+    def _concerned(self, fix: Change) -> dict[str, bool]:
         """Return for each traced test whether a fix changes code that it executed."""
         if self._sweep is None:
             return {}

@@ -24,7 +24,7 @@ from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import Commit, FileChange, is_test_or_doc
 from swarm_tui.model.test_strength import StrengthChange, StrengthChangeKind, TestStrength, weakest_first
-from swarm_tui.review.changes import Fix
+from swarm_tui.review.changes import Change
 from swarm_tui.review.review import Review
 from swarm_tui.review.tests import is_test_file
 from swarm_tui.review.verdicts import review_of_sweep
@@ -122,7 +122,7 @@ class ReviewStrength:
         measured = {teeth.test: teeth for teeth in known if teeth.is_weaker}
         return weakest_first([measured.get(found.test, found) for found in self._of_commits[commit.id]])
 
-    def sentences(self, fixes: Iterable[Fix]) -> dict[str, tuple[str, ...]]:
+    def sentences(self, fixes: Iterable[Change]) -> dict[str, tuple[str, ...]]:
         """Return sentences by commit about tests that fixes weaken, remove or rename; other fixes are left out."""
         known = self.known()
         found = {fix.id: self.of_commit(fix.commit, known) for fix in fixes}

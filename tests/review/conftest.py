@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.review.changes import Fix
+from swarm_tui.review.changes import Change
 from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import ReviewFolder
 from tests.git_project import GitProject
@@ -58,5 +58,5 @@ def review(integrated: Integrated) -> Iterator[Review]:
         yield opened
 
 
-def ranked(review: Review, rank: int) -> Fix:
+def ranked(review: Review, rank: int) -> Change:
     return review.fixes[rank - 1]

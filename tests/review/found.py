@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.review.histories import Change
+from tests.review.histories import Edit
 
 FOUND: Final = Path(__file__).parent / "found_histories.json"
 
@@ -14,7 +14,7 @@ FOUND: Final = Path(__file__).parent / "found_histories.json"
 class FoundHistory(NamedTuple):
     """A history, its reverted commits, and git's setting merge.directoryRenames."""
 
-    history: list[list[Change]]
+    history: list[list[Edit]]
     reverted: list[int]
     directory_renames: str
 

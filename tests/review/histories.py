@@ -34,7 +34,7 @@ def _other_commit(how: int) -> bytes:
     return f"{how + 1:040x}".encode()
 
 
-Change = tuple[str, int, int, int]
+Edit = tuple[str, int, int, int]
 """A kind of change, and three numbers that select place and content."""
 
 KINDS: Final = (
@@ -64,7 +64,7 @@ directory_renames = st.sampled_from(("conflict", "true", "false"))
 histories = st.lists(st.lists(changes, min_size=1, max_size=2), min_size=2, max_size=7)
 
 
-def apply_change(history: list[Files], files: Files, change: Change) -> Files:
+def apply_change(history: list[Files], files: Files, change: Edit) -> Files:
     """Return the files after a change; an impossible change changes nothing."""
     kind, which, place, how = change
     files = dict(files)
@@ -139,7 +139,7 @@ def without_clashes(files: Files) -> Files:
     return {path: held for path, held in files.items() if not any(other.startswith(f"{path}/") for other in files)}
 
 
-def play(history: list[list[Change]]) -> list[Files]:
+def play(history: list[list[Edit]]) -> list[Files]:
     """Return the files of every commit, starting with the base."""
     states = [first_files()]
     for commit in history:

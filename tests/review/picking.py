@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.git_project import GitProject
-from tests.review.histories import Change, Files, apply_change, first_files, import_of, without_clashes
+from tests.review.histories import Edit, Files, apply_change, first_files, import_of, without_clashes
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Picked:
     fixes: tuple[str, ...]
 
 
-def write_integrated(folder: Path, parts: list[list[Change]], fixes: list[list[Change]], renames: str) -> Picked:
+def write_integrated(folder: Path, parts: list[list[Edit]], fixes: list[list[Edit]], renames: str) -> Picked:
     """Commit each agent's work on the base, squash the test commits, and cherry-pick the fixes on top."""
     project = GitProject(folder / "project")
     project.git("config", "merge.directoryRenames", renames)
@@ -39,7 +39,7 @@ def write_integrated(folder: Path, parts: list[list[Change]], fixes: list[list[C
     return Picked(project, base, tuple(taken), squashed, tuple(done))
 
 
-def _write_work(project: GitProject, work: list[list[Change]]) -> list[str]:
+def _write_work(project: GitProject, work: list[list[Edit]]) -> list[str]:
     """Commit the base and the work of each agent on it; return the commits, starting with the base."""
     stream = bytearray()
     base = first_files()
@@ -53,7 +53,7 @@ def _write_work(project: GitProject, work: list[list[Change]]) -> list[str]:
     return project.git("rev-parse", *names).split("\n")
 
 
-def _changed(files: Files, changes: list[Change]) -> Files:
+def _changed(files: Files, changes: list[Edit]) -> Files:
     for change in changes:
         files = without_clashes(apply_change([files], files, change))
     return files

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.adapters.scratch import memory_folder
 from tests.review.found import FoundHistory, add_found_history
-from tests.review.histories import Change, directory_renames, histories
+from tests.review.histories import Edit, directory_renames, histories
 from tests.review.test_preview import check_law
 
 ROUND = 100
@@ -37,7 +37,7 @@ def search_once(number: int, examples: int) -> FoundHistory | None:
         phases=(Phase.generate, Phase.shrink),
     )
     @given(histories, st.sets(st.integers(0, 6), max_size=5), directory_renames)
-    def law_holds(history: list[list[Change]], reverted: set[int], setting: str) -> None:
+    def law_holds(history: list[list[Edit]], reverted: set[int], setting: str) -> None:
         nonlocal broken
         try:
             check_law(history, reverted, setting)

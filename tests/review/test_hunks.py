@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.review.apply import apply_plan, plan_apply
-from swarm_tui.review.changes import Conflict, Fix
+from swarm_tui.review.changes import Change, Conflict
 from swarm_tui.review.conflicts import apply_resolution, open_conflict
 from swarm_tui.review.hand_over import write_patches
 from swarm_tui.review.hunks import HUNKS_LIMIT
@@ -20,9 +20,9 @@ from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import ReviewFolder, Verdict
 from tests.git_project import GitProject, file_contents
 from tests.review.conftest import Integrated, number_lines, ranked
-from tests.review.histories import Change, directory_renames, histories, play, revert_for_real, write_history
+from tests.review.histories import Edit, directory_renames, histories, play, revert_for_real, write_history
 
-HunkRows = dict[str, tuple[Fix, ...]]
+HunkRows = dict[str, tuple[Change, ...]]
 """All hunks of each commit."""
 
 
@@ -42,10 +42,10 @@ def split(clone: GitProject, commits: list[str], rows: HunkRows, reverted: set[s
     return last
 
 
-def tree_without(clone: GitProject, commit: str, rows: tuple[Fix, ...], reverted: set[str]) -> str:
+def tree_without(clone: GitProject, commit: str, rows: tuple[Change, ...], reverted: set[str]) -> str:
     """Remove hunks from a commit: text hunks with `git apply -R`, whole files by restoring them."""
     clone.git("read-tree", commit)
-    by_file: dict[str, list[Fix]] = {}
+    by_file: dict[str, list[Change]] = {}
     for row in rows:
         by_file.setdefault(row.commit.changes[0].path, []).append(row)
     for path, hunks in by_file.items():
@@ -65,7 +65,7 @@ def tree_without(clone: GitProject, commit: str, rows: tuple[Fix, ...], reverted
     return clone.git("write-tree")
 
 
-def check_law(history: list[list[Change]], reverted: set[int], hunks: set[tuple[int, int]], renames: str) -> None:
+def check_law(history: list[list[Edit]], reverted: set[int], hunks: set[tuple[int, int]], renames: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         project = GitProject(folder / "project")
@@ -105,7 +105,7 @@ def check_law(history: list[list[Change]], reverted: set[int], hunks: set[tuple[
 @example([[("rename", 0, 1, 0), ("edit", 2, 11, 1)], [("edit", 2, 3, 0)]], set(), {(0, 0), (0, 1)}, "conflict")
 @example([[("submodule", 0, 0, 1)], [("edit", 0, 0, 0)]], set(), {(0, 0)}, "conflict")
 def test_reverted_hunks_equal_git_revert_of_split_commit(
-    history: list[list[Change]], reverted: set[int], hunks: set[tuple[int, int]], renames: str
+    history: list[list[Edit]], reverted: set[int], hunks: set[tuple[int, int]], renames: str
 ) -> None:
     check_law(history, reverted, hunks, renames)
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from swarm_tui.adapters.git import Repository
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.review.apply import apply_plan, plan_apply
-from swarm_tui.review.changes import AgentBranch, Conflict, Fix
+from swarm_tui.review.changes import AgentBranch, Change, Conflict
 from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import ReviewFolder, Verdict
 from tests.git_project import GitProject, file_contents
 from tests.review.conftest import number_lines
-from tests.review.histories import Change, changes, directory_renames
+from tests.review.histories import Edit, changes, directory_renames
 from tests.review.picking import Picked, pick_rest_for_real, write_integrated
 
 works = st.lists(st.lists(changes, min_size=1, max_size=2), min_size=1, max_size=5)
@@ -30,7 +30,7 @@ def open_picked(folder: Path, picked: Picked) -> Review:
     return Review.open(Repository.open(picked.project.root), picked.base, "main", folder=review, outcome=outcome)
 
 
-def check_law(parts: list[list[Change]], fixes: list[list[Change]], numbers: set[int], renames: str) -> None:
+def check_law(parts: list[list[Edit]], fixes: list[list[Edit]], numbers: set[int], renames: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         picked = write_integrated(folder, parts, fixes, renames)
@@ -67,7 +67,7 @@ def check_law(parts: list[list[Change]], fixes: list[list[Change]], numbers: set
 @example([[("rename folder", 0, 0, 0)], [("add", 2, 0, 0)]], [[("edit", 2, 3, 0)]], {0}, "true")
 @example([[("attributes", 0, 0, 0)], [("edit", 1, 3, 1)], [("edit", 1, 3, 2)]], [[("mode", 0, 0, 0)]], {0}, "false")
 def test_plan_equals_cherry_pick_of_remaining_commits(
-    parts: list[list[Change]], fixes: list[list[Change]], numbers: set[int], renames: str
+    parts: list[list[Edit]], fixes: list[list[Edit]], numbers: set[int], renames: str
 ) -> None:
     check_law(parts, fixes, numbers, renames)
 
@@ -110,7 +110,7 @@ def swept(tmp_path: Path) -> Swept:
     return Swept(tmp_path)
 
 
-def row_0(review: Review) -> Fix:
+def row_0(review: Review) -> Change:
     assert review.branch.tests is not None
     return review.branch.tests
 

@@ -21,7 +21,7 @@ from swarm_tui.review.stack import Stack
 from tests.git_project import GitProject, file_contents
 from tests.review.conftest import Integrated, number_lines
 from tests.review.found import FoundHistory, read_found_histories
-from tests.review.histories import Change, directory_renames, histories, play, revert_for_real, write_history
+from tests.review.histories import Edit, directory_renames, histories, play, revert_for_real, write_history
 
 WAYS = list(MergeWay)
 
@@ -96,7 +96,7 @@ def test_fix_with_untouched_files_is_reverted_without_merge(integrated: Integrat
         assert space.merges == merges
 
 
-def check_law(history: list[list[Change]], reverted: Collection[int], directory_renames: str = "conflict") -> None:
+def check_law(history: list[list[Edit]], reverted: Collection[int], directory_renames: str = "conflict") -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = GitProject(Path(folder) / "project")
         project.git("config", "merge.directoryRenames", directory_renames)
@@ -133,7 +133,7 @@ def test_preview_equals_git_revert_for_found_histories(found: FoundHistory) -> N
 @example([[("folder to file", 2, 5, 0)], [("edit", 3, 2, 0)]], {0}, "conflict")
 @example([[("attributes", 0, 0, 0)], [("edit", 1, 3, 1)], [("edit", 1, 3, 2)]], {1}, "conflict")
 @example([[("mode", 0, 0, 0)], [("edit", 0, 0, 0)], [("link", 0, 0, 0)]], {0, 2}, "conflict")
-def test_preview_equals_git_revert(history: list[list[Change]], reverted: set[int], directory_renames: str) -> None:
+def test_preview_equals_git_revert(history: list[list[Edit]], reverted: set[int], directory_renames: str) -> None:
     check_law(history, reverted, directory_renames)
 
 
@@ -141,6 +141,6 @@ def test_preview_equals_git_revert(history: list[list[Change]], reverted: set[in
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories, st.sets(st.integers(0, 6), max_size=5), directory_renames)
 def test_preview_equals_git_revert_for_long_histories(
-    history: list[list[Change]], reverted: set[int], directory_renames: str
+    history: list[list[Edit]], reverted: set[int], directory_renames: str
 ) -> None:
     check_law(history, reverted, directory_renames)

@@ -10,7 +10,7 @@ from swarm_tui.adapters.processes.foreground import editor_command
 from swarm_tui.errors import UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Fix
+from swarm_tui.review.changes import Change
 from swarm_tui.review.conflicts import (
     ConflictCopy,
     ManualResolution,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from swarm_tui.room.fixes.screen import FixesScreen
 
 
-async def resolve_conflict(screen: FixesScreen, session: ReviewSession, fix: Fix) -> None:
+async def resolve_conflict(screen: FixesScreen, session: ReviewSession, fix: Change) -> None:
     """Let the user choose how to resolve the conflict of reverting a fix."""
     reverted = session.with_it_reverted(fix)
     found = await asyncio.to_thread(find_resolutions, session.review, reverted)
@@ -69,7 +69,7 @@ def _sets_to_revert(found: Resolutions) -> Iterable[Choosable]:
         yield Choosable(str(number), f"revert {ranks(fixes)} too", about, "r" if number == 0 else str(number + 1))
 
 
-def _titles(fixes: Iterable[Fix]) -> str:
+def _titles(fixes: Iterable[Change]) -> str:
     return plain(" · ".join(fix.title for fix in fixes), 60)
 
 
@@ -82,7 +82,7 @@ def _manual_work(work: Sequence[ManualResolution]) -> str:
     return "; ".join(parts) + (f" and {len(work) - 3} more files" if len(work) > 3 else "")
 
 
-async def _resolve_by_hand(screen: FixesScreen, session: ReviewSession, fix: Fix, *, is_editor: bool) -> None:
+async def _resolve_by_hand(screen: FixesScreen, session: ReviewSession, fix: Change, *, is_editor: bool) -> None:
     """Let the user resolve a conflict in a scratch copy. The plan changes only if the user accepts the result."""
     reverted = session.with_it_reverted(fix)
     copy = await asyncio.to_thread(open_conflict, session.review, fix.hunk_of or fix.id, reverted)
@@ -95,7 +95,9 @@ async def _resolve_by_hand(screen: FixesScreen, session: ReviewSession, fix: Fix
         session.decide_all([(fix, Verdict.REVERT)], "conflict resolved by hand")
 
 
-async def _edit(screen: FixesScreen, session: ReviewSession, fix: Fix, copy: ConflictCopy, *, is_editor: bool) -> bool:
+async def _edit(
+    screen: FixesScreen, session: ReviewSession, fix: Change, copy: ConflictCopy, *, is_editor: bool
+) -> bool:
     """Run the editor or merge tool until the user accepts or rejects its result. Return whether it is used."""
     editor = (*editor_command(), *(f"./{path}" for path in copy.paths))
     command = editor if is_editor else ("git", "mergetool", "--no-prompt")
@@ -116,7 +118,7 @@ async def _edit(screen: FixesScreen, session: ReviewSession, fix: Fix, copy: Con
         return False
 
 
-async def swap_in(screen: FixesScreen, session: ReviewSession, fix: Fix) -> None:
+async def swap_in(screen: FixesScreen, session: ReviewSession, fix: Change) -> None:
     """Include a left-out fix in the plan. If there is a choice, the user chooses the fixes that it replaces."""
     reverted = session.with_it_reverted(fix)
     found = await asyncio.to_thread(find_resolutions, session.review, reverted)

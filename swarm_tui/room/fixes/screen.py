@@ -23,7 +23,7 @@ from swarm_tui.model.commits import Diff
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.text import plain
-from swarm_tui.review.changes import Fix
+from swarm_tui.review.changes import Change
 from swarm_tui.review.open import difference_of, hunk_text
 from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import Verdict
@@ -80,7 +80,7 @@ class FixLines(Lines):
         super().__init__(id="fixes")
         self._moved = moved
         self.session: ReviewSession | None = None
-        self.rows: list[Fix] = []
+        self.rows: list[Change] = []
 
     def move_to(self, index: int) -> None:
         before = self.cursor
@@ -119,7 +119,7 @@ class FixesScreen(RoomScreen):
         self.effect = Band(id="effect")
         self.panel_border: PanelBorder = PanelBorder(self, self.reading)
         self.wants_evidence: bool | None = None
-        self._shown_row: Fix | None = None
+        self._shown_row: Change | None = None
         self._test_run: Worker[None] | None = None
         self._is_opening = False
         self._problem = ""
@@ -136,7 +136,7 @@ class FixesScreen(RoomScreen):
     # The review.
 
     @property
-    def current_fix(self) -> Fix | None:
+    def current_fix(self) -> Change | None:
         return self.session.current if self.session is not None else None
 
     @property
@@ -158,7 +158,7 @@ class FixesScreen(RoomScreen):
             return self._problem or ("the branch is being read" if self._is_opening else "no fixes yet")
         return "" if self.current_fix is not None else "no fix under the cursor"
 
-    def _reviewed(self) -> tuple[ReviewSession, Fix]:
+    def _reviewed(self) -> tuple[ReviewSession, Change]:
         """Return the review and the fix under the cursor. Call it only if `why_no_fix` returns ""."""
         session, fix = self.session, self.current_fix
         assert session is not None, "not available without a review"
@@ -325,7 +325,7 @@ class FixesScreen(RoomScreen):
         self._show_effect()
         self.start(partial(self._load_around, session, row), "read")
 
-    async def _load_around(self, session: ReviewSession, row: Fix) -> None:
+    async def _load_around(self, session: ReviewSession, row: Change) -> None:
         """Load the diff of a row, its effect, and then the diffs of its neighbours."""
         diff = await asyncio.to_thread(session.review.diff, row)
         if session.current is row:
@@ -578,7 +578,7 @@ class FixesScreen(RoomScreen):
 
         self.room.push_screen(MessageScreen([record], self.room.drafts, deliver), tell)
 
-    def _send_back(self, session: ReviewSession, fix: Fix, comment: str) -> None:
+    def _send_back(self, session: ReviewSession, fix: Change, comment: str) -> None:
         """Request that the engine sends a fix back. Resume an engine that has exited."""
         record = session.records_of(fix)[0]
         hunk = hunk_text(session.review, fix) or None
@@ -597,7 +597,7 @@ class FixesScreen(RoomScreen):
     def show_difference(self) -> None:
         self.start(partial(self._show_difference, *self._reviewed()), "net")
 
-    async def _show_difference(self, session: ReviewSession, fix: Fix) -> None:
+    async def _show_difference(self, session: ReviewSession, fix: Change) -> None:
         returned = session.returned(fix)
         assert returned is not None, "only for a fix that was sent back"
         diff = await asyncio.to_thread(difference_of, session.review, fix, returned)

@@ -25,7 +25,7 @@ from swarm_tui.review.apply import (
     plan_apply,
     reviewed_branch,
 )
-from swarm_tui.review.changes import Conflict, Fix, Preview
+from swarm_tui.review.changes import Change, Conflict, Preview
 from swarm_tui.review.open import RevisedChange, revised_changes
 from swarm_tui.review.ranking import read_measured_effects
 from swarm_tui.review.review import Review
@@ -100,12 +100,12 @@ class ReviewSession:
         self.applied = ""
         """The branch that was created from the current plan, or ""."""
         self.applying: Progress | None = None
-        self.split_row: Fix | None = None
+        self.split_row: Change | None = None
         """The row whose test changes or hunks are listed; None while the fixes are listed."""
         self.filter_words = ""
-        self.rows: list[Fix] = []
+        self.rows: list[Change] = []
         """The listed rows that match the filter."""
-        self.current: Fix | None = None
+        self.current: Change | None = None
         """The row under the cursor."""
         self.is_closed = False
         self._view = view
@@ -126,21 +126,21 @@ class ReviewSession:
     # Rows.
 
     @property
-    def fixes(self) -> tuple[Fix, ...]:
+    def fixes(self) -> tuple[Change, ...]:
         return self.review.fixes
 
     @property
-    def tests_row(self) -> Fix | None:
+    def tests_row(self) -> Change | None:
         """Row 0, the commit of all test and doc fixes, if there is one."""
         return self.review.branch.tests
 
     @property
-    def all_rows(self) -> tuple[Fix, ...]:
+    def all_rows(self) -> tuple[Change, ...]:
         """Row 0, the fixes, and the fixes that the integrator left out."""
         return (*((self.tests_row,) if self.tests_row is not None else ()), *self.fixes, *self.review.left_out)
 
     @property
-    def unfiltered_rows(self) -> tuple[Fix, ...]:
+    def unfiltered_rows(self) -> tuple[Change, ...]:
         """The fixes, or the test changes or hunks of the split row."""
         if self.split_row is None:
             return self.all_rows
@@ -150,7 +150,7 @@ class ReviewSession:
         parts = self.review.known_parts
         return tuple(sorted(parts, key=lambda part: not any(each.is_weaker for each in self.strength_of(part))))
 
-    def list_rows(self, current: Fix | None) -> None:
+    def list_rows(self, current: Change | None) -> None:
         """List the rows that match the filter, with the cursor on one of them, else on the first."""
         self.rows = [row for row in self.unfiltered_rows if fits_words(self.filter_words, _searched_text(row))]
         self.current = current if current in self.rows else next(iter(self.rows), None)
@@ -178,18 +178,18 @@ class ReviewSession:
         is_part = self.split_row is self.tests_row and parts is not None and not parts.are_hunks
         return "test change" if is_part else "hunk"
 
-    def fix_of(self, row: Fix) -> Fix:
+    def fix_of(self, row: Change) -> Change:
         """Return the fix that contains this hunk. Return any other row unchanged."""
         return self.review.find(row.hunk_of) or row if row.hunk_of else row
 
-    def row_in_place_of(self, earlier: Fix) -> Fix | None:
+    def row_in_place_of(self, earlier: Change) -> Change | None:
         """Return the row that replaced this one when the branch was rebuilt."""
         same = (fix for fix in self.all_rows if fix.id == earlier.id)
         revised = (fix for fix in self.all_rows if (old := self.returned(fix)) is not None and old.old == earlier.id)
         of_rank = (fix for fix in self.all_rows if fix.rank == earlier.rank)
         return next((fix for found in (same, revised, of_rank) for fix in found), None)
 
-    async def split(self, row: Fix) -> None:
+    async def split(self, row: Change) -> None:
         """List the hunks of a row in place of the fixes. For row 0, list its test changes."""
         is_row_0 = row is self.tests_row
         try:
@@ -218,7 +218,7 @@ class ReviewSession:
             self._view.show_session()
         return row is not None
 
-    def why_not_split(self, row: Fix) -> str:
+    def why_not_split(self, row: Change) -> str:
         if self.split_row is not None:
             is_part = self.split_row is self.tests_row
             return "a test change is kept or left out as a whole" if is_part else "press Esc to return to the fixes"
@@ -227,14 +227,14 @@ class ReviewSession:
 
     # Verdicts.
 
-    def decide(self, row: Fix, verdict: Verdict) -> None:
+    def decide(self, row: Change, verdict: Verdict) -> None:
         """Record a verdict and go to the next open row."""
         self.review.set_verdict(row, verdict)
         if verdict is not Verdict.CLEAR:
             self._go_to_next_open(row)
         self.change_plan()
 
-    def decide_all(self, verdicts: Iterable[tuple[Fix, Verdict]], why: str = "") -> None:
+    def decide_all(self, verdicts: Iterable[tuple[Change, Verdict]], why: str = "") -> None:
         """Record verdicts as one action."""
         self.review.set_verdicts(verdicts, why)
         self.change_plan()
@@ -262,18 +262,18 @@ class ReviewSession:
             self._view.show_session()
 
     @property
-    def open_rows(self) -> tuple[Fix, ...]:
+    def open_rows(self) -> tuple[Change, ...]:
         """The rows of the list without a verdict. A left-out fix needs none."""
         rows = self.unfiltered_rows if self.split_row is not None else (self.tests_row, *self.fixes)
         return tuple(row for row in rows if row is not None and self._is_open(row))
 
-    def _is_open(self, row: Fix) -> bool:
+    def _is_open(self, row: Change) -> bool:
         """Return whether a row has no verdict. Row 0 is open while one of its test changes is open."""
         is_open = self.review.verdict(row) in (None, Verdict.LATER)
         is_split = row is self.tests_row and self.review.parts is not None
         return is_open and bool(self.review.open_parts or not is_split)
 
-    def _go_to_next_open(self, row: Fix) -> None:
+    def _go_to_next_open(self, row: Change) -> None:
         place = self.rows.index(row)
         following = (*self.rows[place + 1 :], *self.rows[:place])
         still_open = {each.id for each in self.open_rows}
@@ -285,7 +285,7 @@ class ReviewSession:
         else:
             self._view.show_message("every fix has a verdict: press A to apply the plan", "good")
 
-    def _show_step(self, rows: Sequence[Fix], word: str, nothing: str) -> None:
+    def _show_step(self, rows: Sequence[Change], word: str, nothing: str) -> None:
         if not rows:
             self._view.show_message(nothing)
             return
@@ -300,7 +300,7 @@ class ReviewSession:
         )
         self._view.show_message(f"{word}: {verdicts}")
 
-    def _verdict_word(self, row: Fix) -> str:
+    def _verdict_word(self, row: Change) -> str:
         verdict = self.review.verdict(row)
         if row in self.review.left_out:
             return "swapped in" if row in self.review.taken else "out"
@@ -309,14 +309,14 @@ class ReviewSession:
 
     # Swapping in a fix that the integrator left out.
 
-    def swap_in(self, fix: Fix, others: tuple[Fix, ...]) -> None:
+    def swap_in(self, fix: Change, others: tuple[Change, ...]) -> None:
         """Include a left-out fix in place of the fixes that it conflicts with."""
         instead = f" for {ranks(others)}" if others else ""
         why = f"#{fix.rank} of {', '.join(fix.agents) or 'another agent'} is kept{instead}" if others else ""
         self.decide_all([*((other, Verdict.REVERT) for other in others), (fix, Verdict.KEEP)], why)
         self._view.show_message(f"#{fix.rank} is in the plan{instead}: press V to test it, z to undo", "good")
 
-    def swap_out(self, fix: Fix) -> None:
+    def swap_out(self, fix: Change) -> None:
         """Leave a fix out again."""
         self.decide_all([(fix, Verdict.CLEAR)])
         self._view.show_message(f"#{fix.rank} is out again; verdicts on the fixes it replaced do not change")
@@ -354,7 +354,7 @@ class ReviewSession:
 
     # Test runs and test strength.
 
-    async def run_without(self, row: Fix) -> None:
+    async def run_without(self, row: Change) -> None:
         """Run the tests of a row on the plan without this row."""
         run = self.test_runner.run_without_fix(row, self.with_it_reverted(row), self._view.show_session)
         self._view.show_message(*run_summary(await run))
@@ -414,7 +414,7 @@ class ReviewSession:
         """Progress of the test run of this room or of another process."""
         return self.running_here or self.changed_tests.elsewhere
 
-    def strength_of(self, row: Fix) -> tuple[TestStrength, ...]:
+    def strength_of(self, row: Change) -> tuple[TestStrength, ...]:
         """Return the changed tests of a row, weakest first."""
         return tuple(self.changed_tests.of_row(row, () if row is self.tests_row else self.records_of(row)))
 
@@ -434,22 +434,22 @@ class ReviewSession:
             self._records = (state.last_seq, {record.branch: record for record in state.tests() if record.branch})
         return self._records[1].get(branch)
 
-    def records_of(self, fix: Fix) -> list[TestRecord]:
+    def records_of(self, fix: Change) -> list[TestRecord]:
         """Return the tests whose agents wrote a fix, the selected agent first."""
         found = (self.record_of(branch) for branch in fix.branches)
         return [record for record in found if record is not None]
 
-    def sent_back(self, fix: Fix) -> TestRecord | None:
+    def sent_back(self, fix: Change) -> TestRecord | None:
         """Return the test whose agent has this commit for revision, or None."""
         return next(
             (rec for rec in self.records_of(fix) if rec.revision is not None and rec.revision.fix == fix.id), None
         )
 
-    def returned(self, fix: Fix) -> RevisedChange | None:
+    def returned(self, fix: Change) -> RevisedChange | None:
         """Return the previous version of this fix if its agent revised it, or None."""
         return self._returned.get(fix.id)
 
-    def why_not_send_back(self, row: Fix) -> str:
+    def why_not_send_back(self, row: Change) -> str:
         if row.rank == 0:
             return "test changes are kept or left out; press m to write to the agent"
         if self.fix_of(row) in self.review.left_out:
@@ -477,14 +477,14 @@ class ReviewSession:
                 self.change_plan()
         await self.load_strength()
 
-    def with_it_reverted(self, fix: Fix) -> frozenset[str]:
+    def with_it_reverted(self, fix: Change) -> frozenset[str]:
         return self.review.reverted | {fix.id}
 
-    def known_effect(self, fix: Fix) -> Preview | None:
+    def known_effect(self, fix: Change) -> Preview | None:
         """Return the effect of also reverting this fix, if it is computed."""
         return self._effects.get((fix.id, self.with_it_reverted(fix)))
 
-    async def compute_effect(self, fix: Fix) -> bool:
+    async def compute_effect(self, fix: Change) -> bool:
         """Compute the plan with this fix also reverted. Return False if it was known."""
         reverted = self.with_it_reverted(fix)
         if (fix.id, reverted) in self._effects:
@@ -497,7 +497,7 @@ class ReviewSession:
         self._effects.clear()
         self.alone.clear()
 
-    def conflict_of(self, fix: Fix) -> Conflict | None:
+    def conflict_of(self, fix: Change) -> Conflict | None:
         """Return the conflict of reverting a fix within the plan, if it is known."""
         effect = self.known_effect(fix)
         commit = fix.hunk_of or fix.id
@@ -519,20 +519,20 @@ class ReviewSession:
         more = f" and {len(commits) - 3} more" if len(commits) > 3 else ""
         return "+".join(self.number(commit) for commit in commits[:3]) + more
 
-    def hunks_reverted(self, fix: Fix) -> tuple[Fix, ...]:
+    def hunks_reverted(self, fix: Change) -> tuple[Change, ...]:
         """Return the hunks of a fix that the plan reverts, if it keeps others."""
         return tuple(hunk for hunk in self.review.known_hunks(fix) if hunk.id in self.review.reverted)
 
     @property
-    def fixes_reverted_in_part(self) -> tuple[Fix, ...]:
+    def fixes_reverted_in_part(self) -> tuple[Change, ...]:
         """Fixes with some hunks reverted and others kept."""
         return tuple(fix for fix in self.fixes if self.hunks_reverted(fix))
 
 
-def _searched_text(fix: Fix) -> str:
+def _searched_text(fix: Change) -> str:
     paths = " ".join(change.path for change in fix.commit.changes)
     return f"{fix.title} {' '.join(fix.agents)} {paths} {fix.id}"
 
 
-def ranks(fixes: Iterable[Fix]) -> str:
+def ranks(fixes: Iterable[Change]) -> str:
     return ", ".join(f"#{fix.rank}" for fix in fixes)

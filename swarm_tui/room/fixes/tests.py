@@ -11,7 +11,7 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import Commit
 from swarm_tui.model.formatting import Progress, seconds_left
 from swarm_tui.model.test_strength import TestStrength, weakest_first
-from swarm_tui.review.changes import Fix
+from swarm_tui.review.changes import Change
 from swarm_tui.review.review import Review
 from swarm_tui.review.tests import ReviewTests
 from swarm_tui.strength.review import ReviewStrength
@@ -79,7 +79,7 @@ class ChangedTests:
     def weaker(self) -> list[TestStrength]:
         return [teeth for teeth in self.known if teeth.is_weaker]
 
-    def of_row(self, row: Fix, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
+    def of_row(self, row: Change, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
         """Return the changed tests of a row: the tests of its agents, and tests that its commit weakens or renames.
 
         For row 0 and for hunks, changed tests in the same files are added.
@@ -88,7 +88,7 @@ class ChangedTests:
         found |= {teeth.test: teeth for teeth in self._of_commits.get(row.id, ())}
         return weakest_first(list(found.values()))
 
-    def _of_agents(self, row: Fix, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
+    def _of_agents(self, row: Change, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
         names = {without_case(test) for test in (*row.tests, *(record.test for record in records))}
         own = [teeth for teeth in self.known if teeth.test in names]
         if own or row.rank:
@@ -141,16 +141,16 @@ class ReviewTestRunner:
         self._tests = tests
         self._runs_of_fixes: dict[str, TestRun] = {}
 
-    def _name(self, fix: Fix) -> str:
+    def _name(self, fix: Change) -> str:
         parts = self._review.known_parts
         if fix.hunk_of:
             return f"#{fix.rank}.{fix.position + 1}"
         return f"test change 0.{parts.index(fix) + 1}" if fix in parts else f"#{fix.rank}"
 
-    def run_of_fix(self, fix: Fix) -> TestRun | None:
+    def run_of_fix(self, fix: Change) -> TestRun | None:
         return self._runs_of_fixes.get(fix.id)
 
-    async def run_without_fix(self, fix: Fix, reverted: frozenset[str], on_change: OnChange) -> TestRun:
+    async def run_without_fix(self, fix: Change, reverted: frozenset[str], on_change: OnChange) -> TestRun:
         """Run the tests that a fix affects, with and without this fix in the plan."""
         run = self._runs_of_fixes[fix.id] = TestRun(f"without {self._name(fix)}", reverted)
         await self._run_both(run, self._tests.affected_by([fix]), reverted - {fix.id}, on_change)

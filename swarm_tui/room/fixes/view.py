@@ -13,7 +13,7 @@ from swarm_tui.model.text import plain
 from swarm_tui.money.forecast import cost_of_each
 from swarm_tui.review.apply import ApplyPlan, reviewed_branch
 from swarm_tui.review.build import subject_without
-from swarm_tui.review.changes import Fix
+from swarm_tui.review.changes import Change
 from swarm_tui.review.ranking import problem_in_short
 from swarm_tui.review.verdicts import Verdict
 from swarm_tui.room.draw.spans import Line
@@ -24,7 +24,7 @@ from swarm_tui.room.fixes.tests import PASSED, TestRun
 TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
 
 
-def fix_view(session: ReviewSession, fix: Fix) -> FixView:
+def fix_view(session: ReviewSession, fix: Change) -> FixView:
     verdict = session.review.verdict(fix)
     measured = session.measured.get(fix.id)
     blocked = {item.commit for item in session.preview.conflicts} if session.preview is not None else set()
@@ -52,18 +52,18 @@ def fix_view(session: ReviewSession, fix: Fix) -> FixView:
     )
 
 
-def name_with_commit(session: ReviewSession, fix: Fix) -> str:
+def name_with_commit(session: ReviewSession, fix: Change) -> str:
     """Return the title above the diff of a row. Test changes and hunks have no commit id."""
     is_piece = bool(fix.hunk_of) or fix in session.review.known_parts
     return session.number(fix.id) if is_piece else f"#{fix.rank} {fix.id[:9]}"
 
 
-def _row_number(session: ReviewSession, fix: Fix) -> int:
+def _row_number(session: ReviewSession, fix: Change) -> int:
     parts = session.review.known_parts
     return parts.index(fix) + 1 if fix in parts else fix.position + 1 if fix.hunk_of else fix.rank
 
 
-def _row_title(session: ReviewSession, fix: Fix) -> str:
+def _row_title(session: ReviewSession, fix: Change) -> str:
     if fix is not session.tests_row:
         return fix.title
     parts = session.review.known_parts
@@ -75,7 +75,7 @@ def _row_title(session: ReviewSession, fix: Fix) -> str:
     return f"[TEST/DOC] {': '.join(filter(None, (' · '.join(filter(None, words)), title)))}"
 
 
-def _way_back(session: ReviewSession, fix: Fix) -> str:
+def _way_back(session: ReviewSession, fix: Change) -> str:
     """Return the state of a fix that was sent back: `sent`, `back` (unchanged), `new`, or ""."""
     record = session.sent_back(fix)
     if record is not None:
@@ -87,7 +87,7 @@ def _way_back(session: ReviewSession, fix: Fix) -> str:
     return "new" if session.returned(fix) is not None and session.review.verdict(fix) is None else ""
 
 
-def _verdict_of_parts(session: ReviewSession, fix: Fix) -> str:
+def _verdict_of_parts(session: ReviewSession, fix: Change) -> str:
     """Return the verdict of row 0 if each of its test changes has one."""
     is_row_0 = fix is session.tests_row and bool(session.review.known_parts)
     return "keep" if is_row_0 and not session.review.open_parts else ""
@@ -186,7 +186,7 @@ def _doubts_of_plan(session: ReviewSession) -> list[str]:
     return found
 
 
-def _stays(session: ReviewSession, teeth: TestStrength, row: Fix | None = None) -> bool:
+def _stays(session: ReviewSession, teeth: TestStrength, row: Change | None = None) -> bool:
     """Return whether every test change of this test is kept. The row itself is ignored."""
     out = (part for part in session.review.known_parts if part.id in session.review.reverted and part is not row)
     return not any(teeth.test == each.test for part in out for each in session.strength_of(part))
@@ -201,7 +201,7 @@ def _plan_test_result(session: ReviewSession) -> str:
     return f"{passed} of {len(run.tests)} tests pass" + (f", {red} went red" if red else "")
 
 
-def effect_view(session: ReviewSession, fix: Fix) -> EffectView:
+def effect_view(session: ReviewSession, fix: Change) -> EffectView:
     effect = session.known_effect(fix)
     conflict = session.conflict_of(fix)
     measured = session.measured.get(fix.id)
@@ -230,14 +230,14 @@ def _maker_of(session: ReviewSession, left: LeftOut) -> str:
     return record.test if record else left.branch or left.commit[:12]
 
 
-def _finished_run_of(session: ReviewSession, fix: Fix) -> TestRun | None:
+def _finished_run_of(session: ReviewSession, fix: Change) -> TestRun | None:
     """Return the test run without a fix, if it has finished and still matches this plan."""
     run = session.test_runner.run_of_fix(fix)
     is_usable = run is not None and run.is_over and run.after and run.reverted == session.with_it_reverted(fix)
     return run if is_usable else None
 
 
-def _runs_of(session: ReviewSession, fix: Fix) -> tuple[tuple[str, bool | None, str], ...]:
+def _runs_of(session: ReviewSession, fix: Change) -> tuple[tuple[str, bool | None, str], ...]:
     run = session.test_runner.run_of_fix(fix)
     if run is None:
         return ()
@@ -252,7 +252,7 @@ def _runs_of(session: ReviewSession, fix: Fix) -> tuple[tuple[str, bool | None, 
     return tuple(runs)
 
 
-def _way_back_words(session: ReviewSession, fix: Fix) -> tuple[str, str]:
+def _way_back_words(session: ReviewSession, fix: Change) -> tuple[str, str]:
     """Return who sent a fix back and the result in one line, and the comment."""
     record, returned = session.sent_back(fix), session.returned(fix)
     if record is not None and record.revision is not None:
@@ -263,7 +263,7 @@ def _way_back_words(session: ReviewSession, fix: Fix) -> tuple[str, str]:
     return "", ""
 
 
-def fix_evidence(session: ReviewSession, fix: Fix) -> FixEvidence:
+def fix_evidence(session: ReviewSession, fix: Change) -> FixEvidence:
     line = session.review.verdict_line(fix)
     measured = session.measured.get(fix.id)
     return FixEvidence(
