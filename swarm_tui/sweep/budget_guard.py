@@ -8,8 +8,8 @@ from typing import Final
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.money.budget import SUBMIT_NOW, due_events
 from swarm_tui.money.events import OverBudget, limit_text
+from swarm_tui.sweep.agent_context import AgentWatches
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages
 
 GRACE: Final = 120.0
@@ -19,7 +19,7 @@ GRACE: Final = 120.0
 class BudgetGuard:
     """The budget of one sweep and of its agents."""
 
-    def __init__(self, context: SweepContext, live_agents: LiveAgents, messages: AgentMessages) -> None:
+    def __init__(self, context: SweepContext, live_agents: AgentWatches, messages: AgentMessages) -> None:
         self.grace = GRACE
         self._context = context
         self._live_agents = live_agents

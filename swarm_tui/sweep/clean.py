@@ -16,6 +16,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.names import branch_ref
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_settings import mngr_environment
+from swarm_tui.adapters.processes.environment import passed_variables
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.contract import ARCHIVE_PATH, OUTPUT_FOLDER
 from swarm_tui.agents.types import HomeLeftovers, agent_type_of_sweep
@@ -206,7 +207,8 @@ def _home_environment(spec: SweepSpec) -> dict[str, str]:
 
 
 def _mngr_of(spec: SweepSpec) -> Mngr:
-    return Mngr(spec.mngr.path, mngr_environment(spec.mngr), Path(spec.repository))
+    passed = passed_variables(spec.passed_environment)
+    return Mngr(spec.mngr.path, mngr_environment(spec.mngr, passed), Path(spec.repository))
 
 
 def original_of(opened: OpenedSweep) -> Path | None:

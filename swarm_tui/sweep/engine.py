@@ -37,7 +37,7 @@ from swarm_tui.sweep.copies import hold_base, remove_temporary_folder
 from swarm_tui.sweep.notifications import Notifier, notifier_of
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.resume import Resumer, check_continued
-from swarm_tui.sweep.run import SweepRunner, first_error
+from swarm_tui.sweep.run import RunningSweep, first_error
 from swarm_tui.sweep.user_checkout import checkout_changes, remember_checkout
 
 LONGEST: Final = 1800.0
@@ -181,8 +181,8 @@ def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, st
 async def _run(
     context: SweepContext, taken_up: RecoveredJournal, is_relaunching: bool
 ) -> tuple[Literal["finished", "stopped", "failed"], str]:
-    runner = SweepRunner(context)
-    working = asyncio.ensure_future(_resume_and_run(runner, taken_up, is_relaunching))
+    sweep = RunningSweep(context)
+    working = asyncio.ensure_future(_resume_and_run(sweep, taken_up, is_relaunching))
     # On SIGTERM the engine ends at once; its agents go on working, and `resume` adopts them.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
@@ -193,8 +193,8 @@ async def _run(
         # Most often a full disk. If the journal cannot be written either, the error goes to the engine's log.
         return "failed", str(error)
     await _report_checkout(context)
-    if runner.is_stopping:
-        return "stopped", runner.stop_reason
+    if sweep.is_stopping:
+        return "stopped", sweep.stop_reason
     return "finished", ""
 
 
@@ -216,18 +216,18 @@ async def _report_checkout(context: SweepContext) -> None:
         context.note(f"the checkout cannot be compared with what it was: {error}", level="warning")
 
 
-async def _resume_and_run(runner: SweepRunner, taken_up: RecoveredJournal, is_relaunching: bool) -> None:
-    await asyncio.to_thread(hold_base, runner.context.repository, runner.context.spec)
-    await _remember_checkout(runner.context)
-    kind = agent_type_of_sweep(runner.context.spec)
+async def _resume_and_run(sweep: RunningSweep, taken_up: RecoveredJournal, is_relaunching: bool) -> None:
+    await asyncio.to_thread(hold_base, sweep.context.repository, sweep.context.spec)
+    await _remember_checkout(sweep.context)
+    kind = agent_type_of_sweep(sweep.context.spec)
     if taken_up.is_resumed:
-        await Resumer(runner.context, runner, is_relaunching).resume(taken_up.earlier)
+        await Resumer(sweep.context, sweep, is_relaunching).resume(taken_up.earlier)
     elif kind.unknown_facts:
-        runner.context.note(f"of {kind.name} agents, {kind.unknown_facts} are not known")
-    if runner.new_hosts is not None:
-        await runner.new_hosts.take_up()
+        sweep.context.note(f"of {kind.name} agents, {kind.unknown_facts} are not known")
+    if sweep.new_hosts is not None:
+        await sweep.new_hosts.take_up()
     try:
-        await runner.run(RequestHandler(runner.context, runner))
+        await sweep.run(RequestHandler(sweep.context, sweep))
     except BaseExceptionGroup as errors:
         raise first_error(errors) from errors
 
@@ -283,7 +283,7 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
 
 async def integrate_sweep(context: SweepContext) -> None:
     try:
-        await SweepRunner(context, is_integrating_only=True).run(_NoRequests())
+        await RunningSweep(context, is_integrating_only=True).run(_NoRequests())
     except BaseExceptionGroup as errors:
         raise first_error(errors) from errors
 

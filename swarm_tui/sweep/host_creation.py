@@ -25,7 +25,7 @@ from swarm_tui.sweep.host_pool import HostPool, plan_hosts
 from swarm_tui.sweep.slots import slots_taken
 
 if TYPE_CHECKING:
-    from swarm_tui.sweep.run import SweepRunner
+    from swarm_tui.sweep.run import RunningSweep
 
 
 IDLE_TIMEOUT: Final = 1800
@@ -157,18 +157,18 @@ class HostCreation:
         hosts = self._context.state.hosts
         return [name for name, host in hosts.items() if host.stage == "made" and name not in self._busy]
 
-    def look(self, runner: SweepRunner) -> None:
+    def look(self, sweep: RunningSweep) -> None:
         """Begin what is due for a sweep as it is now."""
-        state, queue = self._context.state, runner.queue
-        agents = Counter(address.host for address in runner.live_agents.to_stop)
-        agents.update({host: use.number for host, use in runner.hosts_in_use().items()})
-        agents.update(runner.checks.hosts)
+        state, queue = self._context.state, sweep.queue
+        agents = Counter(address.host for address in sweep.stopper.waiting)
+        agents.update({host: use.number for host, use in sweep.hosts_in_use().items()})
+        agents.update(sweep.checks.hosts)
         launchable = 0
-        if not runner.is_stopping and not state.launches_nothing:
+        if not sweep.is_stopping and not state.launches_nothing:
             waiting, slots = state.counts[State.WAITING.value], state.open_slots
             queued = sum(not state.records[test].is_held for test in queue)
             launchable = max(0, min(queued, slots - slots_taken(state.active, waiting, slots)))
-        self.work(runner.group, launchable, agents)
+        self.work(sweep.group, launchable, agents)
 
     def work(self, group: asyncio.TaskGroup, launchable: int, agents: Mapping[str, int]) -> None:
         """Begin what is due now: make hosts, renew leases, give hosts back."""

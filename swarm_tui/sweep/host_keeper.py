@@ -4,55 +4,35 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.hosts.events import HostBack, HostGone, HostLost, HostSeen
 from swarm_tui.hosts.protocol import AgentFile, AgentStatus, HostReport, HostUnreachable, ReadRequest
-from swarm_tui.journal.events import Harvested, Launched, Queued
+from swarm_tui.journal.events import Launched
 from swarm_tui.model.formatting import duration
-from swarm_tui.model.pulled import PulledWork
-from swarm_tui.model.results import Result, State
+from swarm_tui.model.results import State
 from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_id_of
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.host_pool import HostUse
-from swarm_tui.sweep.live_agents import LiveAgents
+from swarm_tui.sweep.job import TestJob
+from swarm_tui.sweep.watch import AgentFollower
 
 if TYPE_CHECKING:
-    from swarm_tui.sweep.run import SweepRunner
+    from swarm_tui.sweep.run import RunningSweep
 
 
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
 
 
-def abandon_hosts(runner: SweepRunner, hosts: Sequence[str]) -> None:
-    """Queue the tests again whose agents are on hosts that were given up; without any other host they fail."""
-    context = runner.context
-    lost = [test for test, watch in runner.live_agents.watches.items() if watch.address.host in hosts]
-    for test in lost:
-        if runner.is_busy_with(test):
-            continue
-        watch = runner.live_agents.watches.pop(test)
-        host = context.state.hosts[watch.address.host]
-        reason = f"{host.name} was given up: {host.reason}"
-        if runner.pool.why_hopeless(runner.hosts.gone):
-            report = PulledWork(errored=True, end=AgentEnd.GONE.value)
-            context.record(Harvested(test=test, result=Result.FAILED, reason=reason, harvest=report))
-            runner.is_integration_due = True
-        else:
-            context.record(Queued(test=test, reason=reason))
-            runner.queue[test] = None
-
-
-async def resume_on_host(runner: SweepRunner, host: str) -> None:
+async def resume_on_host(sweep: RunningSweep, host: str) -> None:
     """Adopt agents of queued tests that kept running while their host was lost; stop those that were replaced."""
-    context = runner.context
+    context = sweep.context
     try:
         found = (await context.hosts.statuses()).agents
-        stale = runner.hosts.stale_agents(host, found)
+        stale = sweep.hosts.stale_agents(host, found)
         archives = await context.hosts.read_files([ReadRequest(AgentFile(one.address, ARCHIVE_PATH)) for one in stale])
     except HostUnreachable:
         # It is lost again.
@@ -62,8 +42,7 @@ async def resume_on_host(runner: SweepRunner, host: str) -> None:
         record = context.state.record_of(test_of[status.name])
         is_last = status.address.agent_id == agent_id_of(context.spec, status.name, record.attempt)
         is_of_use = status.state in _LIVING or archive is not None
-        if is_last and is_of_use and record.state is State.QUEUED and record.test in runner.queue:
-            del runner.queue[record.test]
+        if is_last and is_of_use and sweep.is_queued(record.test):
             context.record(
                 Launched(
                     test=record.test,
@@ -74,11 +53,9 @@ async def resume_on_host(runner: SweepRunner, host: str) -> None:
                     is_adopted=True,
                 )
             )
-            task = runner.task_of(record.test)
-            adopted = context.state.record_of(record.test)
-            runner.live_agents.watch_agent(context.spec, task, adopted, is_adopted=True)
+            sweep.adopt(TestJob(record.test, context.spec))
         elif status.state != "STOPPED":
-            runner.live_agents.stop_later(status.address, is_working=True)
+            sweep.stopper.stop_left_over(status.address, is_working=True)
 
 
 SEEN_INTERVAL: Final = 30.0
@@ -96,13 +73,13 @@ class HostChanges:
 class HostKeeper:
     """Compares the reports of the hosts with the journal."""
 
-    def __init__(self, context: SweepContext, live_agents: LiveAgents) -> None:
+    def __init__(self, context: SweepContext, watches: Mapping[str, AgentFollower]) -> None:
         self.lost: frozenset[str] = frozenset()
         """The hosts that do not answer at this moment: nothing is concluded about their agents."""
         self.unreachable: frozenset[str] = frozenset()
         """Those of them that have failed to answer; the others were not asked yet."""
         self._context = context
-        self._live_agents = live_agents
+        self._watches = watches
         self._lost_at: dict[str, float] = {}
         self._seen_at: dict[str, float] = {}
 
@@ -120,7 +97,7 @@ class HostKeeper:
 
     def uses(self, creating: Mapping[str, str]) -> dict[str, HostUse]:
         """Return what is on each host; `creating` are the hosts of the agents that are being created."""
-        watches = self._live_agents.watches.values()
+        watches = self._watches.values()
         waiting = Counter(watch.address.host for watch in watches if watch.state is State.WAITING)
         active = Counter(watch.address.host for watch in watches if watch.state is not State.WAITING)
         made = Counter(creating.values())
@@ -129,7 +106,7 @@ class HostKeeper:
     def stale_agents(self, host: str, found: Mapping[str, AgentStatus]) -> list[AgentStatus]:
         """Return the agents of this sweep on a host that no test is waiting for: others took their place meanwhile."""
         spec, state = self._context.spec, self._context.state
-        watched = {watch.address.agent_id for watch in self._live_agents.watches.values()}
+        watched = {watch.address.agent_id for watch in self._watches.values()}
         attempts = {record.agent: record.attempt for record in state.tests()}
         return [
             status

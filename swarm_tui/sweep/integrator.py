@@ -1,4 +1,4 @@
-"""The task of the integrator, a coding agent or the built-in one: one branch of all that the agents made."""
+"""The job of the integrator, a coding agent or the built-in one: one branch of all that the agents made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.integrator.events import Integrating, IntegrationFailed
 from swarm_tui.integrator.inputs import INPUTS_FILE, IntegratorInputs, Submission
-from swarm_tui.journal.folder import make_own_folder, write_beside
+from swarm_tui.journal.folder import write_beside
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.report import (
@@ -50,6 +50,8 @@ from swarm_tui.sweep.integrate import (
 )
 from swarm_tui.sweep.launch import (
     agent_start,
+    agent_work_folder,
+    commits_ref,
     environment_for,
     place_words,
     prompt_path,
@@ -85,7 +87,7 @@ class _Made:
 
 
 @dataclass(slots=True)
-class IntegratorTask:
+class IntegratorJob:
     """Put the agents' branches together."""
 
     spec: SweepSpec
@@ -111,17 +113,10 @@ class IntegratorTask:
         # The built-in integrator can do without mngr.
         return 1 if self.by == "builtin" else LAUNCH_ATTEMPTS
 
-    def folder(self, context: SweepContext) -> Path:
-        return make_own_folder(context.folder.integrator)
-
-    def commits_ref(self, context: SweepContext) -> str:
-        # Not under refs/swarm/: a name there makes the branch of the same name ambiguous for git.
-        return f"refs/swarm-fetched/{self.spec.sweep}"
-
     def create_request(
         self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
     ) -> CreateRequest:
-        spec, root, folder = self.spec, context.folder.root.absolute(), self.folder(context).absolute()
+        spec, root, folder = self.spec, context.folder.root.absolute(), agent_work_folder(context, self.key).absolute()
         command: tuple[str, ...] = (write_integrator_program(around.shelf), str(folder / INPUTS_FILE))
         message, environment, words = None, {}, place_words(spec, address)
         # The built-in integrator runs the project's tests, which must not see what agents log in with.
@@ -181,7 +176,11 @@ class IntegratorTask:
         if pulled.problem:
             raise IntegratorFailed(pulled.problem)
         limit = INTEGRATOR_OUTCOME_SIZE_LIMIT
-        raw = read_output(self.folder(context), INTEGRATOR_OUTCOME_FILE, limit) if pulled.has_output else None
+        raw = (
+            read_output(agent_work_folder(context, self.key), INTEGRATOR_OUTCOME_FILE, limit)
+            if pulled.has_output
+            else None
+        )
         if raw is not None:
             return raw
         if pulled.has_output:
@@ -198,7 +197,9 @@ class IntegratorTask:
             problem = fetched.problem
         except (IntegratorFailed, ValueError) as error:
             problem = str(error)
-        return Submission(tip=fetched.tip, ref=self.commits_ref(context), problem=plain(problem, 300), report=report)
+        return Submission(
+            tip=fetched.tip, ref=commits_ref(context, self.key), problem=plain(problem, 300), report=report
+        )
 
     async def measure(self, context: SweepContext, submission: Submission | None) -> None:
         """Run the built-in integrator here: it measures what an agent submitted, and takes over where that is worse."""
@@ -250,15 +251,15 @@ class IntegratorTask:
         record_branch(context, outcome, tip, fixes)
 
     def _forget_commits(self, context: SweepContext) -> None:
-        held = context.repository.ref(self.commits_ref(context))
+        held = context.repository.ref(commits_ref(context, self.key))
         if held is not None:
-            context.repository.delete_ref(self.commits_ref(context), old=held)
+            context.repository.delete_ref(commits_ref(context, self.key), old=held)
 
     async def _run_here(self, context: SweepContext, submission: Submission | None) -> _Made:
         """Run the built-in integrator as a plain process in a temporary clone."""
         program = write_integrator_program(local_package_dir(context.folder.root.absolute()))
         inputs = self.inputs.model_copy(update={"submission": submission})
-        inputs_file = self.folder(context).absolute() / RUN_INPUTS_FILE
+        inputs_file = agent_work_folder(context, self.key).absolute() / RUN_INPUTS_FILE
         write_beside(inputs_file, inputs.model_dump_json(indent=1).encode())
         # When it is stopped, programs that the integrator has started may still write there.
         with tempfile.TemporaryDirectory(prefix="swarm-integrate-", ignore_cleanup_errors=True) as root:
@@ -284,7 +285,7 @@ class IntegratorTask:
             is_submitted = fields.get("by") == "agent"
             if submission is not None and not submission.problem and not is_submitted:
                 _note_refusal(context, str(fields.get("refused")))
-            tip, bundle, ref = "", state / BUNDLE_FILE, self.commits_ref(context)
+            tip, bundle, ref = "", state / BUNDLE_FILE, commits_ref(context, self.key)
             if bundle.exists():
                 fetch = partial(fetch_bundle, context.repository, bundle, branch=inputs.branch, into=ref)
                 tip = await finish_in_thread(fetch)
@@ -300,22 +301,22 @@ def _builtin_timeout(inputs: IntegratorInputs) -> float:
     return (2 if inputs.submission is None else 4) * inputs.measure_seconds + BUILTIN_EXTRA
 
 
-async def prepare_integration(context: SweepContext) -> IntegratorTask | None:
-    """Integrate what needs no agent for it; else return the task of the agent that does. Failures are recorded."""
+async def prepare_integration(context: SweepContext) -> IntegratorJob | None:
+    """Integrate what needs no agent for it; else return the job of the agent that does. Failures are recorded."""
     try:
         if context.spec.kind != "tests":
             await integrate_blocks(context)
             return None
         inputs = await asyncio.to_thread(compose_inputs, context)
         if inputs.branches:
-            return IntegratorTask(context.spec, inputs, "agent" if context.spec.integrator == "agent" else "builtin")
+            return IntegratorJob(context.spec, inputs, "agent" if context.spec.integrator == "agent" else "builtin")
         record_no_branch(context, inputs)
     except (SwarmError, OSError) as error:
         context.record(IntegrationFailed(reason=plain(str(error), 500)))
     return None
 
 
-async def begin_integrator(context: SweepContext, task: IntegratorTask) -> None:
+async def begin_integrator(context: SweepContext, job: IntegratorJob) -> None:
     """Record that an integrator begins; an agent of an earlier integration goes, for this one gets its name."""
     agent = integrator_of(context.spec)
     try:
@@ -325,15 +326,15 @@ async def begin_integrator(context: SweepContext, task: IntegratorTask) -> None:
         attempts = 0
     context.record(
         Integrating(
-            by=task.by, branches=len(task.inputs.branches), agent=agent, branch=task.inputs.branch, attempt=attempts
+            by=job.by, branches=len(job.inputs.branches), agent=agent, branch=job.inputs.branch, attempt=attempts
         )
     )
 
 
-def continued_integration(context: SweepContext) -> IntegratorTask | None:
-    """Return the task of an integrator that an engine before this one has launched; None when it cannot be known."""
+def continued_integration(context: SweepContext) -> IntegratorJob | None:
+    """Return the job of an integrator that an engine before this one has launched; None when it cannot be known."""
     by = context.state.integration.detail
     with contextlib.suppress(OSError, ValueError):
         inputs = IntegratorInputs.model_validate_json(read_regular(context.folder.integrator / INPUTS_FILE))
-        return IntegratorTask(context.spec, inputs, "agent" if by == "agent" else "builtin")
+        return IntegratorJob(context.spec, inputs, "agent" if by == "agent" else "builtin")
     return None

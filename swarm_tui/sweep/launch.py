@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.adapters.cast_writer import SIZE_LIMIT
 from swarm_tui.adapters.mngr_messages import CreateRequest
@@ -28,20 +28,35 @@ from swarm_tui.hosts.protocol import AgentAddress, AgentFile, ReadRequest
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import RECORDING
 from swarm_tui.journal.events import Harvesting, Launched, Launching
+from swarm_tui.journal.folder import make_own_folder
 from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
 from swarm_tui.model.results import LIVING_STATES, State
 from swarm_tui.model.run_limits import free_number, own_variables
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import parse_object, plain
-from swarm_tui.sweep.agent_context import LABEL_ROLE, LABEL_SWEEP, LABEL_TEST, ROLE_MAPPER, held_refs, slug_of
+from swarm_tui.sweep.agent_context import (
+    LABEL_ROLE,
+    LABEL_SWEEP,
+    LABEL_TEST,
+    ROLE_MAPPER,
+    held_refs,
+    pulled_ref,
+    recorded_address,
+    slug_of,
+)
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.copies import preparation_words, task_for
 from swarm_tui.sweep.destroy import destroy_agents
 from swarm_tui.sweep.pull import Pulled, pull_work
 from swarm_tui.sweep.tutorial_work import tutorial_prompt
-from swarm_tui.sweep.watch import WatchedTask, find_dialog
+from swarm_tui.sweep.watch import AgentFollower, KeptTranscript, find_dialog
 from swarm_tui.testing.python import make_agent_python
+from swarm_tui.transcripts.locate import HARVESTED_NAME
+
+if TYPE_CHECKING:
+    from swarm_tui.sweep.job import Job
 
 
 async def bring_recording(context: SweepContext, agent: AgentAddress, attempt: int) -> None:
@@ -64,63 +79,70 @@ async def record_agent(context: SweepContext, agent: AgentAddress, attempt: int)
         context.note(f"{agent.name} is not recorded: {error}", level="warning")
 
 
-class AgentTask(WatchedTask, Protocol):
-    """The job of one agent. The runner launches, watches, harvests and stops the agents of all tasks alike."""
+def agent_work_folder(context: SweepContext, key: str) -> Path:
+    """Return the folder of the sweep for the pulled work of a test's agent, or of the integrator; it is created."""
+    if key == INTEGRATOR_KEY:
+        return make_own_folder(context.folder.integrator)
+    return context.agent_folder(context.state.record_of(key).agent)
 
-    @property
-    def timeout(self) -> float:
-        """How many seconds the agent may work."""
 
-    @property
-    def launch_attempts(self) -> int: ...
+def commits_ref(context: SweepContext, key: str) -> str:
+    """Return the ref under which an agent's commits are fetched into the user's repository."""
+    if key == INTEGRATOR_KEY:
+        # Not below refs/swarm/: a name there makes the branch of the same name ambiguous for git.
+        return f"refs/swarm-fetched/{context.spec.sweep}"
+    return pulled_ref(context.spec, context.state.record_of(key).branch)
 
-    def folder(self, context: SweepContext) -> Path:
-        """Return the folder of the sweep into which the agent's work is pulled; it exists."""
 
-    def commits_ref(self, context: SweepContext) -> str:
-        """Return the ref under which the agent's commits are fetched into the user's repository."""
-
-    def create_request(
-        self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
-    ) -> CreateRequest:
-        """Return what mngr is asked for; the files that it names are written."""
-
-    async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
-        """Judge and record what the agent submitted."""
-
-    async def give_up(self, context: SweepContext, reason: str, end: AgentEnd = AgentEnd.NOT_LAUNCHED) -> None:
-        """Record that the agent failed without a result."""
-
-    def record_stop(self, context: SweepContext, reason: str) -> None:
-        """Record that the agent was stopped before its end."""
+def follow_agent(context: SweepContext, job: Job, record: TestRecord, *, is_adopted: bool) -> AgentFollower:
+    """Return the follower of an agent that was launched, or adopted from an earlier engine."""
+    spec, now = context.spec, time.monotonic()
+    # The wall clock may have jumped, so it counts for at most half of the time limit.
+    elapsed = time.time() - record.launched_at if is_adopted and record.launched_at else 0.0
+    watch = AgentFollower(
+        task=job,
+        address=recorded_address(spec, record),
+        started=now - min(max(elapsed, 0.0), job.timeout / 2),
+        timeout=job.timeout,
+        wait_timeout=spec.wait_timeout,
+    )
+    if record.host not in ("", LOCAL_HOST) or job.kind.transcript_sources.has_subagents:
+        watch.kept_transcript = KeptTranscript(context.folder.agent(record.agent) / HARVESTED_NAME)
+    # Its first message was typed before the launch was over.
+    watch.note_typing(record.launched_at or 0.0)
+    if is_adopted:
+        watch.continue_from(record)
+        if record.state is State.WAITING:
+            watch.state, watch.waiting_since = State.WAITING, now
+    return watch
 
 
 async def pull_to_finish(
-    context: SweepContext, task: AgentTask, agent: AgentAddress, end: AgentEnd
+    context: SweepContext, job: Job, agent: AgentAddress, end: AgentEnd
 ) -> tuple[Pulled, AgentEnd]:
     """Pull the work of an agent that has ended; return it, and the end that counts."""
-    context.record(Harvesting(test=task.key, source=end.value))
-    pulled = await pull_for(context, task, agent)
+    context.record(Harvesting(test=job.key, source=end.value))
+    pulled = await pull_for(context, job, agent)
     for note in pulled.notes:
-        context.note(note, level="warning", test=task.key)
+        context.note(note, level="warning", test=job.key)
     # An agent that is gone may have submitted its work to an engine that then died.
     return pulled, AgentEnd.ARCHIVE if pulled.has_output else end
 
 
-async def pull_for(context: SweepContext, task: AgentTask, agent: AgentAddress) -> Pulled:
-    """Pull what an agent has made for a task."""
-    await bring_recording(context, agent, context.state.record_of(task.key).attempt)
-    branch = context.state.record_of(task.key).branch
+async def pull_for(context: SweepContext, job: Job, agent: AgentAddress) -> Pulled:
+    """Pull what an agent has made for a job."""
+    await bring_recording(context, agent, context.state.record_of(job.key).attempt)
+    branch = context.state.record_of(job.key).branch
     return await pull_work(
         context.hosts[agent.host],
         agent,
-        task.folder(context),
+        agent_work_folder(context, job.key),
         repository=context.repository,
         base=context.spec.base,
         branch=branch,
-        ref=task.commits_ref(context),
+        ref=commits_ref(context, job.key),
         held=f"{held_refs(context.spec)}/{slug_of(branch)}",
-        sources=task.kind.transcript_sources,
+        sources=job.kind.transcript_sources,
     )
 
 
@@ -129,17 +151,17 @@ RECORD_LIMIT: Final = 1 << 20
 _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
-async def launch(context: SweepContext, task: AgentTask, attempt: int, host: str = LOCAL_HOST) -> None:
-    """Create the agent of a task and record it; AdapterError when it could not be created."""
+async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCAL_HOST) -> None:
+    """Create the agent of a job and record it; AdapterError when it could not be created."""
     spec, state = context.spec, context.state
     number = free_number(record.number for record in state.tests() if record.state in LIVING_STATES)
-    context.record(Launching(test=task.key, attempt=attempt, number=number, host=host))
-    record = state.record_of(task.key)
+    context.record(Launching(test=job.key, attempt=attempt, number=number, host=host))
+    record = state.record_of(job.key)
     address = context.address_of(record.agent, attempt, host)
-    own = task.folder(context)
+    own = agent_work_folder(context, job.key)
     around = await surroundings_of(context, address, own)
     # The prompt for a tutorial's blocks reads all its tests out of git.
-    request = await asyncio.to_thread(task.create_request, context, record, address, around)
+    request = await asyncio.to_thread(job.create_request, context, record, address, around)
     await around.deliver(own, address)
     is_adopted = False
     try:
@@ -170,7 +192,7 @@ async def launch(context: SweepContext, task: AgentTask, attempt: int, host: str
         await record_agent(context, address, attempt)
     context.record(
         Launched(
-            test=task.key,
+            test=job.key,
             agent_id=address.agent_id,
             host=address.host,
             work_dir=address.work_dir,

@@ -131,7 +131,8 @@ async def _check_mngr(order: Order, project: _Project) -> Preconditions:
     settings, warning = await _settings(order)
     host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
     access = tuple(_access(order, host_dir, repository.root))
-    mngr = Mngr(settings.path, mngr_environment(settings), repository.root)
+    # The provider of the hosts may need variables.
+    mngr = Mngr(settings.path, mngr_environment(settings, passed_variables(order.passed_environment)), repository.root)
     new_host_dir = ""
     if order.provider != LOCAL_HOST:
         new_host_dir = await check_provider(mngr, order.provider, host_dir, repository.root)

@@ -13,8 +13,8 @@ from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.work_events import Edited, FileEdit, parse_edits
 from swarm_tui.model.event import INTEGRATOR_KEY
+from swarm_tui.sweep.agent_context import AgentWatches
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.live_agents import LiveAgents
 
 PATIENCE: Final = 0.2
 
@@ -66,7 +66,7 @@ done
 class EditWatch:
     """The edits of the living agents of one sweep."""
 
-    def __init__(self, context: SweepContext, live_agents: LiveAgents, interval: float = INTERVAL) -> None:
+    def __init__(self, context: SweepContext, live_agents: AgentWatches, interval: float = INTERVAL) -> None:
         self._context = context
         self._live_agents = live_agents
         self._interval = interval

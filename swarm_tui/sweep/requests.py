@@ -21,8 +21,9 @@ from swarm_tui.model.questions import rule_problem
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.money.events import BudgetChanged
 from swarm_tui.questions.events import RuleEnded, RuleMade
+from swarm_tui.sweep.agent import Stop
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from swarm_tui.sweep.send_back import COMMENT_LIMIT, revision_error
 from swarm_tui.sweep.slots import idle_slots
 
@@ -33,9 +34,9 @@ _DETAIL_LIMIT = 500
 class RequestHandler:
     """Carries out the requests of one sweep."""
 
-    def __init__(self, context: SweepContext, runner: SweepRunner) -> None:
+    def __init__(self, context: SweepContext, sweep: RunningSweep) -> None:
         self._context = context
-        self._runner = runner
+        self._sweep = sweep
         self._follower = RequestFollower(context.folder)
         self._under_way: set[asyncio.Task[None]] = set()
         """What takes some time."""
@@ -62,7 +63,7 @@ class RequestHandler:
                 self._answer(request, problem="the engine that was asked to stop had already ended")
             case RequestKind.STOP_SWEEP:
                 self._answer(request)
-                self._runner.stop_sweep(f"asked for by {by}")
+                self._sweep.stop_sweep(f"asked for by {by}")
             case _ if request.tests and not self._known(request.tests):
                 # None of the tests is known. In an event, no tests would mean all.
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
@@ -93,14 +94,14 @@ class RequestHandler:
             case RequestKind.ANSWER if not request.items:
                 self._answer(request, problem="nothing is named that is to be answered")
             case RequestKind.ANSWER:
-                self._runner.answers.begin(group, self._answer_items(request, by))
+                self._sweep.answers.begin(group, self._answer_items(request, by))
             case RequestKind.MAKE_RULE:
                 self._make_rule(request, by)
             case RequestKind.END_RULE:
                 self._end_rule(request, by)
             case RequestKind.INTEGRATE:
                 is_wanted = self._context.spec.integrator != "none"
-                self._runner.is_integration_due = True
+                self._sweep.is_integration_due = True
                 self._answer(
                     request,
                     detail="it is integrated when the last test is harvested",
@@ -113,7 +114,7 @@ class RequestHandler:
         task.add_done_callback(self._under_way.discard)
 
     async def _release(self, request: Request, by: str) -> None:
-        problem = await self._runner.hindered.release(by)
+        problem = await self._sweep.hindered.release(by)
         if not problem:
             self._context.record(QueueReleased())
         self._answer(request, problem=problem)
@@ -122,16 +123,15 @@ class RequestHandler:
         record_of = self._context.state.record_of
         living = [test for test in self._known(request.tests) if not record_of(test).is_finished]
         for test in living:
-            self._runner.request_stop(test, f"stopped by {by}")
+            self._sweep.stop_test(test, Stop(f"stopped by {by}"))
         over = [test for test in self._known(request.tests) if record_of(test).is_finished]
         problem = f"{plain(over[0], 200)} is finished already" if over else self._problem_of_unknown(request.tests)
         self._answer(request, problem=problem if not living else "", detail=problem)
 
     def _retry(self, request: Request, by: str) -> None:
         for test in self._known(request.tests):
-            self._runner.request_retry(
-                test, f"retried by {by}", plain_lines(request.text or "").strip()[:COMMENT_LIMIT]
-            )
+            note = plain_lines(request.text or "").strip()[:COMMENT_LIMIT]
+            self._sweep.stop_test(test, Stop(f"retried by {by}", is_retried=True, note=note))
         self._answer(request, problem=self._problem_of_unknown(request.tests))
 
     def _revise(self, request: Request, by: str) -> None:
@@ -148,7 +148,7 @@ class RequestHandler:
                 fix=request.fix or "", comment=comment, hunk=hunk, by=by, tip=tip, first_tip=first_tip or tip,
                 number=number,
             )  # fmt: skip
-            self._runner.request_revision(test, f"sent back by {by}", revision)
+            self._sweep.stop_test(test, Stop(f"sent back by {by}", is_retried=True, revision=revision))
         self._answer(request, problem=problem, detail="its agent goes on with it")
 
     def _change_slots(self, request: Request) -> None:
@@ -179,7 +179,7 @@ class RequestHandler:
 
     async def _send(self, request: Request, by: str) -> None:
         problems = [self._problem_of_unknown(request.tests)] if self._problem_of_unknown(request.tests) else []
-        problems += await self._runner.messages.send(self._known(request.tests), request.text or "", by=by)
+        problems += await self._sweep.messages.send(self._known(request.tests), request.text or "", by=by)
         self._answer(request, problem="; ".join(problems))
 
     def _still_held(self, released: Iterable[str]) -> str:
@@ -187,7 +187,7 @@ class RequestHandler:
         return f"{counted(held, 'test')} still held by --hold-similar: release them with `--pattern`" if held else ""
 
     async def _answer_items(self, request: Request, by: str) -> None:
-        outcome = await self._runner.answers.answer(request.items, request.text or "", by=by)
+        outcome = await self._sweep.answers.answer(request.items, request.text or "", by=by)
         self._answer(request, problem=outcome.words if outcome.problems else "", detail=outcome.words)
 
     def _make_rule(self, request: Request, by: str) -> None:
@@ -212,7 +212,7 @@ class RequestHandler:
         return tuple(test for test in tests if self._is_known(test))
 
     def _is_known(self, test: str) -> bool:
-        is_integrator = test == INTEGRATOR_KEY and self._runner.integrator is not None
+        is_integrator = test == INTEGRATOR_KEY and self._context.state.integrator is not None
         return is_integrator or test in self._context.state.records
 
     def _problem_of_unknown(self, tests: Iterable[str]) -> str:

@@ -22,13 +22,15 @@ from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import SweepSpec
+from swarm_tui.sweep.agent import SWEEP_STOPPED
 from swarm_tui.sweep.agent_context import agent_id_of, recorded_address
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.destroy import destroy_agents
 from swarm_tui.sweep.integrator import continued_integration
+from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import protect, pull_for, wait_for_creates
 from swarm_tui.sweep.pull import was_pulled
-from swarm_tui.sweep.run import SWEEP_STOPPED, SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
 LOST_ENDS: Final = ENDED_BY_ITSELF | {AgentEnd.NOT_LAUNCHED}
@@ -62,7 +64,7 @@ class Resumer:
     """Compares the journal with the agents that exist."""
 
     context: SweepContext
-    runner: SweepRunner
+    sweep: RunningSweep
     is_relaunching: bool = False
     _queued_again: list[tuple[TestRecord, AgentStatus | None, str]] = field(default_factory=list)
     """The tests to queue again, each with the agent to remove before, and the reason."""
@@ -83,14 +85,14 @@ class Resumer:
                 await self._resume_agent(record, found.agents)
         await self._queue_again()
         self._stop_left_over(events, found.agents)
-        for host in self.runner.pool.hosts:
-            for agent in self.runner.hosts.stale_agents(host, found.agents):
+        for host in self.sweep.pool.hosts:
+            for agent in self.sweep.hosts.stale_agents(host, found.agents):
                 if agent.state != "STOPPED" and not self.context.spec.keep_agents:
-                    self.runner.live_agents.stop_later(agent.address, is_working=True)
+                    self.sweep.stopper.stop_left_over(agent.address, is_working=True)
 
     def _give_up(self, record: TestRecord) -> None:
         """Fail a test of which neither sweep.json nor the journal tells any more what its agent is called."""
-        self.runner.queue.pop(record.test, None)
+        self.sweep.agents.pop(record.test, None)
         if not record.is_finished:
             report = PulledWork(errored=True, end=AgentEnd.NOT_LAUNCHED.value)
             reason = "lines of the journal are lost, so that its agent is not known"
@@ -148,14 +150,15 @@ class Resumer:
             self._watch(record.test)
 
     def _watch(self, key: str) -> None:
-        if key == INTEGRATOR_KEY:
-            self.runner.integrator = continued_integration(self.context)
-            if self.runner.integrator is None:
-                # Its inputs are lost, so that its work could not be checked.
-                return
-            self.runner.is_integration_due = False
-        task = self.runner.task_of(key)
-        self.runner.live_agents.watch_agent(self.context.spec, task, self.context.state.record_of(key), is_adopted=True)
+        if key != INTEGRATOR_KEY:
+            self.sweep.adopt(TestJob(key, self.context.spec))
+            return
+        job = continued_integration(self.context)
+        if job is None:
+            # Its inputs are lost, so its work could not be checked.
+            return
+        self.sweep.is_integration_due = False
+        self.sweep.adopt(job)
 
     def _own_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> AgentStatus | None:
         """Return the agent of a test if it is one that this sweep has made."""
@@ -190,14 +193,14 @@ class Resumer:
         for record, _, reason in self._queued_again:
             if reason and record.test != INTEGRATOR_KEY:
                 self.context.record(Queued(test=record.test, reason=reason))
-                self.runner.queue[record.test] = None
+                self.sweep.add(record.test)
 
     async def _keep_work(self, record: TestRecord) -> None:
         """Pull the work of a lost agent, because the next one starts in a fresh copy."""
         if record.test == INTEGRATOR_KEY:
             return
-        task = self.runner.task_of(record.test)
-        pulled = await pull_for(self.context, task, recorded_address(self.context.spec, record))
+        job = TestJob(record.test, self.context.spec)
+        pulled = await pull_for(self.context, job, recorded_address(self.context.spec, record))
         for note in pulled.notes:
             self.context.note(note, test=record.test)
 
@@ -209,7 +212,7 @@ class Resumer:
         for record in self._records():
             agent = self._own_agent(record, agents)
             if record.is_finished and agent is not None and agent.state != "STOPPED":
-                self.runner.live_agents.stop_later(agent.address, is_working=record.agent not in stopped)
+                self.sweep.stopper.stop_left_over(agent.address, is_working=record.agent not in stopped)
 
     async def _has_archive(self, agent: AgentAddress) -> bool:
         """Return whether an agent has handed in its work, also when an engine pulled it and then died."""

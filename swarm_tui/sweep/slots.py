@@ -25,14 +25,12 @@ def next_launches(
     taken: int,
     creating: int,
     creates_at_once: int = CREATES_AT_ONCE,
-    not_before: Mapping[str, float],
     groups_at_work: Collection[str] = (),
-    now: float,
 ) -> list[str]:
     """Return the tests to launch now, in the order of the queue.
 
-    `taken` slots are in use, `creating` of them by launches. A held test, one that backs off, and one whose group is at
-    work, by an agent or in `groups_at_work`, are passed over.
+    `taken` slots are in use, `creating` of them by launches. Held tests are skipped, and those whose group has a living
+    agent or is in `groups_at_work`.
     """
     free = min(slots - taken, creates_at_once - creating)
     chosen: list[str] = []
@@ -41,7 +39,7 @@ def next_launches(
         if len(chosen) >= free:
             break
         record = records[test]
-        if record.state is not State.QUEUED or record.is_held or not_before.get(test, 0.0) > now:
+        if record.state is not State.QUEUED or record.is_held:
             continue
         if record.group:
             if busy_groups is None:

@@ -16,9 +16,9 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
 from swarm_tui.money.events import Spent
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.live_agents import LiveAgents
+from swarm_tui.sweep.launch import agent_work_folder
 from swarm_tui.sweep.pull import pull_transcript
-from swarm_tui.sweep.watch import read_new_events
+from swarm_tui.sweep.watch import AgentFollower, read_new_events
 
 BATCH: Final = 32
 BATCH_AGE: Final = 60.0
@@ -27,33 +27,61 @@ BATCH_AGE: Final = 60.0
 class Stopper:
     """Stops the agents that wait for it, one batch after the other."""
 
-    def __init__(self, context: SweepContext, live_agents: LiveAgents) -> None:
+    def __init__(self, context: SweepContext) -> None:
         self._context = context
-        self._live_agents = live_agents
+        self.waiting: dict[AgentAddress, float] = {}
+        """The agents of the next batch, each with the time when it was added."""
+        self._uncounted: dict[AgentAddress, AgentFollower] = {}
+        """Agents that work until they are stopped: their last usage is counted afterwards."""
+        self._is_urgent = False
+        """Whether an agent of the next batch is still working."""
         self._stopping: frozenset[AgentAddress] = frozenset()
+        self._is_done = asyncio.Event()
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._live_agents.to_stop or self._stopping)
+        return bool(self.waiting or self._stopping)
+
+    def stop(self, watch: AgentFollower, *, is_working: bool) -> None:
+        """Stop an agent whose work was pulled with the next batch; at once if it is still working."""
+        self.stop_left_over(watch.address, is_working=is_working)
+        if is_working:
+            self._uncounted[watch.address] = watch
+
+    def stop_left_over(self, agent: AgentAddress, *, is_working: bool) -> None:
+        """Do the same with an agent that no coroutine follows."""
+        self.waiting[agent] = time.monotonic()
+        self._is_urgent = self._is_urgent or is_working
+
+    def forget(self, agent: str) -> None:
+        """Take an agent off the next batch: it is removed, or another agent gets its name."""
+        for address in [address for address in self.waiting if address.name == agent]:
+            del self.waiting[address]
 
     def is_stopping(self, agent: str) -> bool:
         """Return whether a call is under way that would stop any agent of this name."""
         return any(address.name == agent for address in self._stopping)
 
+    async def finished(self, agent: str) -> None:
+        """Wait until no such call is under way."""
+        while self.is_stopping(agent):
+            await self._is_done.wait()
+
     def work(self, group: asyncio.TaskGroup, *, is_last: bool) -> None:
         """Begin to stop a batch when it is large, old or urgent enough."""
-        to_stop = self._live_agents.to_stop
-        if not to_stop or self._stopping:
+        if not self.waiting or self._stopping:
             return
-        is_old = time.monotonic() - min(to_stop.values()) >= BATCH_AGE
-        if is_last or self._live_agents.is_urgent or is_old or len(to_stop) >= BATCH:
-            self._stopping = frozenset(to_stop)
-            to_stop.clear()
-            self._live_agents.is_urgent = False
+        is_old = time.monotonic() - min(self.waiting.values()) >= BATCH_AGE
+        if is_last or self._is_urgent or is_old or len(self.waiting) >= BATCH:
+            self._stopping = frozenset(self.waiting)
+            self.waiting.clear()
+            self._is_urgent = False
+            self._is_done.clear()
             group.create_task(self._stop()).add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self._stopping = frozenset()
+        self._is_done.set()
 
     async def _stop(self) -> None:
         """Stop a batch, with a call for each host: one that does not answer holds up no other."""
@@ -83,8 +111,7 @@ class Stopper:
 
     async def _count_last(self, agents: Sequence[AgentAddress]) -> None:
         """Record the final usage of agents that were stopped while working, and pull the end of their transcripts."""
-        uncounted = self._live_agents.uncounted
-        watches = [watch for agent in agents if (watch := uncounted.pop(agent, None)) is not None]
+        watches = [watch for agent in agents if (watch := self._uncounted.pop(agent, None)) is not None]
         if not watches:
             return
         for watch in watches:
@@ -92,7 +119,7 @@ class Stopper:
             watch.kept_transcript = None
             record = self._context.state.record_of(watch.task.key)
             if record.agent_id == watch.address.agent_id and record.state is State.DONE:
-                folder, sources = watch.task.folder(self._context), watch.task.kind.transcript_sources
+                folder, sources = agent_work_folder(self._context, record.test), watch.task.kind.transcript_sources
                 # If this fails, the transcript from the harvest stays.
                 with contextlib.suppress(SwarmError, OSError):
                     await pull_transcript(self._context.hosts[watch.address.host], watch.address, folder, sources)

@@ -8,8 +8,8 @@ from typing import Final
 
 from swarm_tui.limits.stuck import NUDGE, due_events
 from swarm_tui.model.event import INTEGRATOR_KEY
+from swarm_tui.sweep.agent_context import AgentWatches
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages
 
 INTERVAL: Final = 5.0
@@ -20,7 +20,7 @@ class StuckAgents:
     """The agents of one sweep that are stuck."""
 
     context: SweepContext
-    live_agents: LiveAgents
+    live_agents: AgentWatches
     messages: AgentMessages
     _due: float = 0.0
     _nudges: set[asyncio.Task[list[str]]] = field(default_factory=set)

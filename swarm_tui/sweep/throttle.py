@@ -18,8 +18,8 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.limits.events import HOLDING, ApiError, DialTurned, LoginLost, LoginRestored, api_error_text
 from swarm_tui.limits.throttle import ThrottleInputs, throttled_slots
 from swarm_tui.model.results import Result, State
+from swarm_tui.sweep.agent_context import AgentWatches
 from swarm_tui.sweep.context import SweepContext, agents_environment
-from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages
 
 GO_ON: Final = "The model did not answer you ({words}). That is over: go on where you stopped."
@@ -55,7 +55,7 @@ class ThrottledAgents:
     """The agents of one sweep that are in trouble."""
 
     context: SweepContext
-    live_agents: LiveAgents
+    live_agents: AgentWatches
     messages: AgentMessages
     relaunch: Callable[[str, str], None]
     """Queues a test again, with a reason."""

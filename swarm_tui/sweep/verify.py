@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -45,7 +45,7 @@ def is_unchecked(record: TestRecord) -> bool:
 class ClaimChecks:
     """The queue of claims of one sweep that have to be checked, and the checks that are running."""
 
-    def __init__(self, context: SweepContext, after_check: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, context: SweepContext, after_check: Callable[[str], object]) -> None:
         """`after_check` is called with a test after its check, even if the check was not possible."""
         self._context = context
         self._after_check = after_check
@@ -133,7 +133,7 @@ class ClaimChecks:
         self._context.record(
             ClaimChecked(test=record.test, result=judgement.result, reason=judgement.reason, check=check)
         )
-        await self._after_check(record.test)
+        self._after_check(record.test)
 
     async def _runs(self, record: TestRecord) -> OwnRuns:
         context = self._context

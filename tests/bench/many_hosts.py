@@ -40,8 +40,8 @@ from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.spec import MngrSettings
 from swarm_tui.room.store import SweepConclusions
 from swarm_tui.simulate.feeder import main as feed
-from swarm_tui.sweep.agent import OneTestTask
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.job import TestJob
+from swarm_tui.sweep.run import RunningSweep
 from tests.bench.room_latency import measure_room, print_measured
 from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
 
@@ -139,15 +139,13 @@ async def _run_engine(agents: int, hosts: int, root: Path) -> None:
     links = {each.name: SilentLink(each) for each in access}
     remote = [SshHost(each, settings, None, links[each.name]) for each in access]
     context.hosts = Hosts([context.hosts.local, *remote])
-    runner = SweepRunner(context)
+    runner = RunningSweep(context)
     probes = {name: _empty_probe() for name in names}
     for number, record in enumerate(list(context.state.tests())):
         address = context.address_of(record.agent, 1, names[number % hosts])
         record_launch(context, record, address)
-        task = OneTestTask(record.test, context.spec)
-        runner.live_agents.watch_agent(context.spec, task, context.state.record_of(record.test), is_adopted=False)
+        runner.adopt(TestJob(record.test, context.spec))
         _add_agent(probes[address.host], address.agent_id, record.agent, address.work_dir)
-    runner.queue.clear()
     inbox = NoRequests()
     talking = asyncio.ensure_future(_talk(links, probes))
     used, began, written = time.process_time(), time.monotonic(), context.folder.events.stat().st_size

@@ -23,9 +23,9 @@ from swarm_tui.agents.contract import TRIES_PATH
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.sweep.agent import OneTestTask
+from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.requests import RequestHandler
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.bench.table import machine
 from tests.bench.terminal import BenchTerminal, quantile
 from tests.fake_mngr import FakeMngr
@@ -57,7 +57,7 @@ async def run_engine(root: Path, agents: int) -> None:
     context.hosts = Hosts([host])
     lock = EngineLock(context.folder.lock)
     lock.acquire()
-    runner, files = SweepRunner(context), []
+    runner, files = RunningSweep(context), []
     for record in list(context.state.tests()):
         address = context.address_of(record.agent, 1)
         host.addresses.append(address)
@@ -66,9 +66,7 @@ async def run_engine(root: Path, agents: int) -> None:
         tries.touch()
         files.append(str(tries))
         record_launch(context, record, address)
-        task = OneTestTask(record.test, context.spec)
-        runner.live_agents.watch_agent(context.spec, task, context.state.record_of(record.test), is_adopted=False)
-    runner.queue.clear()
+        runner.adopt(TestJob(record.test, context.spec))
     print(json.dumps([str(context.folder.root), files]), flush=True)
     await runner.run(RequestHandler(context, runner))
 

@@ -7,7 +7,7 @@ import json
 import tarfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,10 @@ from swarm_tui.journal.state import SweepState
 from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.engine import run_engine
+from swarm_tui.sweep.job import TestJob
+from swarm_tui.sweep.launch import follow_agent
 from swarm_tui.sweep.start import write_sweep
+from swarm_tui.sweep.watch import AgentFollower
 from tests.fake_mngr import FakeMngr
 from tests.git_project import GitProject
 from tests.hosts.fake_host import FakeHost
@@ -125,6 +128,18 @@ def rehearse_with(
     )
     context.record(EngineStarted(pid=1, slots=spec.slots))
     return context
+
+
+@dataclass
+class Watches:
+    """Agents that are followed without an engine."""
+
+    watches: dict[str, AgentFollower] = field(default_factory=dict)
+
+    def follow(self, context: SweepContext, test: str, *, is_adopted: bool = False) -> AgentFollower:
+        job, record = TestJob(test, context.spec), context.state.records[test]
+        self.watches[test] = follow_agent(context, job, record, is_adopted=is_adopted)
+        return self.watches[test]
 
 
 def run_engine_on(context: SweepContext) -> int:

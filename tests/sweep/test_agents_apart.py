@@ -17,10 +17,10 @@ from swarm_tui.adapters.pytest import CollectedTest, SetUpFailed
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.results import Baseline
 from swarm_tui.model.spec import derive_tests
-from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.clean import find_leftovers, remove_leftovers
 from swarm_tui.sweep.collect import Found, groups_of
 from swarm_tui.sweep.copies import new_temporary_folder, preparation_words, temporary_folder
+from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import launch
 from swarm_tui.sweep.order import with_findings
 from tests.sweep.rehearsal import QuickMngr, rehearse
@@ -31,12 +31,12 @@ async def test_numbers_are_of_living_agents_and_are_given_again(tmp_path: Path) 
     context = rehearse(tmp_path, 3, mngr, temporary="/tmp/sw-0123456789ab")
     tests = [record.test for record in context.state.tests()]
     for test in tests[:2]:
-        await launch(context, OneTestTask(test, context.spec), 1)
+        await launch(context, TestJob(test, context.spec), 1)
     told = [agent.request.environment for agent in mngr.agents.values()]
     assert [variables["SWARM_AGENT_NUMBER"] for variables in told] == ["1", "2"]
     assert [variables["TMPDIR"] for variables in told] == ["/tmp/sw-0123456789ab/1", "/tmp/sw-0123456789ab/2"]
-    OneTestTask(tests[0], context.spec).record_stop(context, "enough")
-    await launch(context, OneTestTask(tests[2], context.spec), 1)
+    TestJob(tests[0], context.spec).record_stop(context, "enough")
+    await launch(context, TestJob(tests[2], context.spec), 1)
     assert [record.number for record in context.state.tests()] == [1, 2, 1]
 
 
@@ -106,7 +106,7 @@ async def test_a_set_up_that_fails_is_told_once_for_the_sweep(tmp_path: Path) ->
     context = rehearse(tmp_path, 3, QuickMngr(tmp_path / "mngr", refuse))
     for record in list(context.state.tests()):
         with pytest.raises(SetUpFailed):
-            await launch(context, OneTestTask(record.test, context.spec), 1)
+            await launch(context, TestJob(record.test, context.spec), 1)
     lines = [line.text for line in context.state.log if "set-up" in line.text]
     assert lines == ["the set-up command failed with code 3 in a fresh copy | cc1: not found | make: *** [all] Error 1"]
 

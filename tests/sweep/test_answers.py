@@ -22,14 +22,13 @@ from swarm_tui.model.results import State
 from swarm_tui.questions.events import BY_TYPING, AskAnswered, AskClosed, RuleMade
 from swarm_tui.questions.groups import GONE, item_of_turn
 from swarm_tui.sweep import answers
-from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.answers import AnswerDelivery
 from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import launch
-from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages
 from swarm_tui.sweep.watch import read_new_events
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.rehearsal import QuickMngr, Watches, rehearse
 from tests.waiting import eventually
 
 WAITS = 0.5
@@ -41,9 +40,9 @@ class Asking:
 
     def __init__(self, context: SweepContext, mngr: QuickMngr) -> None:
         self.context, self.mngr = context, mngr
-        self.live_agents = LiveAgents()
-        self.messages = AgentMessages(context, self.live_agents)
-        self.answerer = AnswerDelivery(context, self.live_agents, self.messages)
+        self.agents = Watches()
+        self.messages = AgentMessages(context, self.agents)
+        self.answerer = AnswerDelivery(context, self.agents, self.messages)
         self.tests = [record.test for record in context.state.tests()]
         self.why = "answered"
         self.taken: list[dict[str, Any]] = []
@@ -66,7 +65,7 @@ class Asking:
         return [asked.item for record in self.context.state.tests() for asked in record.asks]
 
     async def read(self) -> None:
-        watches = list(self.live_agents.watches.values())
+        watches = list(self.agents.watches.values())
         for event in await read_new_events(self.context.hosts, watches, time.monotonic()):
             self.context.record(event)
 
@@ -103,9 +102,8 @@ def begin(
         context = rehearse(tmp_path, number, mngr, agent_type="claude")
         agents = Asking(context, mngr)
         for test in agents.tests:
-            task = OneTestTask(test, context.spec)
-            await launch(context, task, 1)
-            agents.live_agents.watch_agent(context.spec, task, context.state.records[test], is_adopted=False)
+            await launch(context, TestJob(test, context.spec), 1)
+            agents.agents.follow(context, test)
         life = asyncio.create_task(agents.live())
         try:
             yield agents
@@ -263,12 +261,10 @@ async def test_an_engine_that_takes_over_knows_what_is_asked(begin: Begin) -> No
         await until_asked(agents, 1)
         (test,) = agents.tests
         known = agents.context.state.last_seq
-        agents.live_agents.watches.clear()
+        agents.agents.watches.clear()
         agents.write(test, event="closed", id="2", why="on the screen")
         agents.ask(0, "3", "curl z")
-        record = agents.context.state.records[test]
-        task = OneTestTask(test, agents.context.spec)
-        agents.live_agents.watch_agent(agents.context.spec, task, record, is_adopted=True)
+        agents.agents.follow(agents.context, test, is_adopted=True)
         await eventually(lambda: agents.context.state.last_seq > known + 1, "what is new")
         events = recover_journal(agents.context.folder.events).events[known:]
         assert [(event.type, getattr(event, "ask", None)) for event in events][:1] == [("ask_closed", "2")]

@@ -18,7 +18,7 @@ from swarm_tui.model.results import Result, State
 from swarm_tui.money.events import BudgetSpent
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeAgent, FakeMngr
 from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse
 from tests.waiting import PATIENCE, eventually
@@ -57,8 +57,8 @@ def spend(agent: FakeAgent, dollars: float | None) -> None:
 
 
 @asynccontextmanager
-async def running(context: SweepContext, grace: float = 60.0) -> AsyncIterator[SweepRunner]:
-    runner = SweepRunner(context, tick=0.01)
+async def running(context: SweepContext, grace: float = 60.0) -> AsyncIterator[RunningSweep]:
+    runner = RunningSweep(context, tick=0.01)
     runner.budget_guard.grace = grace
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     try:

@@ -25,7 +25,7 @@ from swarm_tui.model.results import Baseline, Result
 from swarm_tui.review.verdicts import review_of_sweep
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from swarm_tui.sweep.verify import ClaimChecks
 from tests.git_project import PYTEST_INI, GitProject
 from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse_with, run_engine_on
@@ -118,7 +118,7 @@ def prepare(root: Path, work: Mapping[str, Work], **wishes: object) -> SweepCont
 
 async def sweep(context: SweepContext) -> dict[str, TestRecord]:
     """Run a sweep to its end; return the records by the names of the tests."""
-    runner = SweepRunner(context, tick=0.02)
+    runner = RunningSweep(context, tick=0.02)
     async with asyncio.timeout(300):
         await runner.run(RequestHandler(context, runner))
     return {record.test.partition("::")[2]: record for record in context.state.tests()}
@@ -249,7 +249,7 @@ def test_stopped_sweep_leaves_claims_that_resume_checks(tmp_path: Path) -> None:
     (record,) = context.state.tests()
 
     async def stop_while_it_runs() -> None:
-        runner = SweepRunner(context, tick=0.02)
+        runner = RunningSweep(context, tick=0.02)
         running = asyncio.create_task(runner.run(RequestHandler(context, runner)))
         await eventually(lambda: context.state.record_of(record.test).result is Result.CLAIMED, "the claim")
         runner.stop_sweep("asked for")
@@ -269,7 +269,7 @@ async def test_test_that_is_queued_again_meanwhile_gets_no_old_result(tmp_path: 
     context = prepare(tmp_path, {"test_half": Work()})
     await sweep(context)
     (record,) = context.state.tests()
-    checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
+    checks = ClaimChecks(context, lambda _: None)
     pending = structs.replace(record.harvest, check=ClaimCheck(claim="clean"))
     context.state.records[record.test] = structs.replace(record, result=Result.CLAIMED, harvest=pending)
     async with asyncio.TaskGroup() as group:
@@ -286,7 +286,7 @@ async def test_tests_of_one_group_are_not_run_beside_each_other(tmp_path: Path) 
     for record in list(context.state.tests()):
         pending = structs.replace(record.harvest, check=ClaimCheck(claim="clean"))
         context.state.records[record.test] = structs.replace(record, result=Result.CLAIMED, harvest=pending, group="db")
-    checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
+    checks = ClaimChecks(context, lambda _: None)
     async with asyncio.TaskGroup() as group:
         for record in context.state.tests():
             checks.add(record.test)

@@ -57,7 +57,7 @@ def results(context: SweepContext) -> list[tuple[Result | None, str]]:
 
 async def test_first_claims_of_a_host_are_checked_at_the_same_time(host: LoopbackHost, tmp_path: Path) -> None:
     context = prepare(host, tmp_path, "def test_a(): pass\ndef test_b(): pass\n", "test_a", "test_b")
-    checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
+    checks = ClaimChecks(context, lambda _: None)
     async with asyncio.TaskGroup() as group:
         for record in context.state.tests():
             checks.add(record.test)
@@ -79,7 +79,7 @@ def test_a():
 """
     context = prepare(host, tmp_path, content, "test_a")
     (record,) = context.state.tests()
-    checks = ClaimChecks(context, lambda _: asyncio.sleep(0))
+    checks = ClaimChecks(context, lambda _: None)
 
     def unreachable() -> list[str]:
         return [report.host for report in context.hosts.reports() if not report.is_there]

@@ -16,7 +16,7 @@ from swarm_tui.sweep.clean import find_leftovers, remove_leftovers
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.copies import base_branch
 from swarm_tui.sweep.resume import Resumer
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.git_project import GitProject, quiet_environment
 from tests.isolation import IsolatedMngr
 from tests.sweep.endings import FILE, make_endings
@@ -82,7 +82,7 @@ async def test_that_of_a_killed_engine_goes_with_the_next_one_or_with_clean(tmp_
     context, project = detached(tmp_path)
     context.folder.write_spec(context.spec)
     project.git("update-ref", branch_ref(base_branch(context.spec)), context.spec.base)
-    await Resumer(context, SweepRunner(context)).resume([])
+    await Resumer(context, RunningSweep(context)).resume([])
     assert branches(project) == ["main"]
     project.git("update-ref", branch_ref(base_branch(context.spec)), context.spec.base)
     opened = open_sweep(context.folder)

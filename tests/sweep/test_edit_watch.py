@@ -12,8 +12,8 @@ from swarm_tui.adapters.processes.run import Finished, run_process
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.journal.events import Queued
 from swarm_tui.journal.state import SweepState
+from swarm_tui.sweep.agent_context import AgentWatches
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.polls import EditWatch
 from tests.git_project import GitProject
 
@@ -39,7 +39,7 @@ async def looked(copies: dict[str, Path], base: str) -> tuple[SweepState, Counti
         for test, copy in copies.items()
     }
     context = SimpleNamespace(state=state, hosts={"local": host}, spec=SimpleNamespace(base=base), record=state.apply)
-    watch = EditWatch(cast(SweepContext, context), cast(LiveAgents, SimpleNamespace(watches=watches)))
+    watch = EditWatch(cast(SweepContext, context), cast(AgentWatches, SimpleNamespace(watches=watches)))
     async with asyncio.TaskGroup() as group:
         watch.work(group, 1.0)
         watch.work(group, 2.0)

@@ -26,7 +26,7 @@ from swarm_tui.sweep.engine import run_engine
 from swarm_tui.sweep.pull import fetch_agent_commits, unpack_archive
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.resume import Resumer
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.git_project import GitProject
 from tests.integrator.integrator_project import SWEEP, SweptProject
 from tests.sweep.full_disk import little_space
@@ -58,13 +58,13 @@ async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_p
     mngr = QuickMngr(tmp_path / "mngr")
     mngr.archive = large_archive()
     context = rehearse(tmp_path, 1, mngr)
-    runner = SweepRunner(context, tick=0.0)
+    runner = RunningSweep(context, tick=0.0)
     with little_space(LARGE // 2):
         await runner.run(RequestHandler(context, runner))
     record = next(context.state.tests())
     assert (record.result, record.harvest.end) == (Result.FAILED, AgentEnd.OUT_OF_RESOURCES)
     assert "`swarm-tui resume` repeats it" in record.reason
-    runner = SweepRunner(context, tick=0.0)
+    runner = RunningSweep(context, tick=0.0)
     await Resumer(context, runner).resume(recover_journal(context.folder.events).events)
     await runner.run(RequestHandler(context, runner))
     assert next(context.state.tests()).result is Result.CLEAN

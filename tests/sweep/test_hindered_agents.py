@@ -21,12 +21,10 @@ from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.limits.events import ApiError, ApiErrorKind, LoginLost, LoginRestored
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result, State
-from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages
 from swarm_tui.sweep.requests import RequestHandler
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from swarm_tui.sweep.throttle import (
     FIRST_PAUSE,
     GOES_ON_WITHIN,
@@ -37,7 +35,7 @@ from swarm_tui.sweep.throttle import (
     WORKS_AFTER,
     ThrottledAgents,
 )
-from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse
+from tests.sweep.rehearsal import QuickMngr, Watches, packed_outcome, rehearse
 from tests.waiting import PATIENCE, eventually
 
 LOST = ApiError(kind=ApiErrorKind.LOGIN_LOST, has_given_up=True)
@@ -76,7 +74,7 @@ class Trial:
             is_load_ignored=True,
         )
         self.now = self.context.state.last_at
-        self.live = LiveAgents()
+        self.live = Watches()
         self.relaunched: list[str] = []
         messages = AgentMessages(self.context, self.live)
         self.hindered = ThrottledAgents(
@@ -93,8 +91,7 @@ class Trial:
             self.context.record(
                 Launched(test=test, agent_id=address.agent_id, work_dir=address.work_dir, state_dir=address.state_dir)
             )
-            task = OneTestTask(test, self.context.spec)
-            self.live.watch_agent(self.context.spec, task, self.context.state.records[test], is_adopted=False)
+            self.live.follow(self.context, test)
 
     def see(self, trouble: ApiError | None, *numbers: int) -> None:
         for number in numbers:
@@ -243,7 +240,7 @@ async def test_an_agent_that_ends_in_trouble_is_launched_again_and_never_failed(
     monkeypatch.setattr("swarm_tui.sweep.throttle.FIRST_PAUSE", 0.1)
     mngr = Dying(tmp_path / "mngr", times=2)
     context = rehearse(tmp_path, 3, mngr, agent_type="command", agent_arguments=["x"], is_load_ignored=True)
-    runner = SweepRunner(context, tick=0.02)
+    runner = RunningSweep(context, tick=0.02)
     async with asyncio.timeout(PATIENCE):
         await runner.run(RequestHandler(context, runner))
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
@@ -255,7 +252,7 @@ async def test_an_agent_that_ends_in_trouble_is_launched_again_and_never_failed(
 async def test_one_request_releases_a_lost_login(tmp_path: Path) -> None:
     mngr = Idle(tmp_path / "mngr")
     context = rehearse(tmp_path, 2, mngr, agent_type="command", agent_arguments=["x"], slots=1, is_load_ignored=True)
-    runner = SweepRunner(context, tick=0.02)
+    runner = RunningSweep(context, tick=0.02)
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     async with asyncio.timeout(PATIENCE):
         await eventually(lambda: mngr.created, "the first agent")

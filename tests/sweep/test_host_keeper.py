@@ -20,7 +20,7 @@ from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeMngr
 from tests.hosts.fake_host import FakeHost
 from tests.sweep.rehearsal import QuickMngr, QuietHost, packed_outcome, rehearse
@@ -83,7 +83,7 @@ class HostSweep:
         self.context: SweepContext = rehearse(root, tests, self.mngr, access=access, **{"per_host": 2} | wishes)
         self.remote = {host: RemoteHost(mngr, host) for host, mngr in self.mngr.of_host.items()}
         self.context.hosts = Hosts([FakeHost(self.mngr), *self.remote.values()])
-        self.runner = SweepRunner(self.context, tick=0.01)
+        self.runner = RunningSweep(self.context, tick=0.01)
 
     async def run(self) -> None:
         async with asyncio.timeout(PATIENCE):

@@ -23,7 +23,7 @@ from swarm_tui.model.results import Result
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.resume import Resumer
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from swarm_tui.transcripts.locate import SCREEN_NAME
 from tests.git_project import GitProject
 from tests.sweep.rehearsal import QuickMngr, rehearse
@@ -152,12 +152,12 @@ AGENTS: dict[str, tuple[Callable[[Copy], bytes], Result, str, str]] = {
 
 
 async def work(context: SweepContext) -> None:
-    runner = SweepRunner(context, tick=0.0)
+    runner = RunningSweep(context, tick=0.0)
     await runner.run(RequestHandler(context, runner))
 
 
 async def resume(context: SweepContext) -> None:
-    runner = SweepRunner(context, tick=0.0)
+    runner = RunningSweep(context, tick=0.0)
     await Resumer(context, runner).resume(recover_journal(context.folder.events).events)
     await runner.run(RequestHandler(context, runner))
 

@@ -33,7 +33,7 @@ from swarm_tui.review.verdicts import review_of_sweep
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.engine import integrate_again, integrate_sweep
 from swarm_tui.sweep.integrate import compose_inputs
-from swarm_tui.sweep.integrator import IntegratorTask
+from swarm_tui.sweep.integrator import IntegratorJob
 from swarm_tui.testing.settings import settings_of_sweep
 from tests.git_project import file_contents
 from tests.integrator.integrator_project import CODE, SWEEP, TEST_FILE, TESTS, SweptProject, changed
@@ -200,7 +200,7 @@ def test_problem_of_the_branch_is_shown_everywhere_and_in_the_exit_code(
 @pytest.mark.slow
 async def test_submission_that_cannot_be_measured_is_replaced_and_kept(swept: Swept) -> None:
     tip = with_a_fix(swept)
-    task = IntegratorTask(swept.spec, compose_inputs(swept.context), "agent")
+    task = IntegratorJob(swept.spec, compose_inputs(swept.context), "agent")
     await task.measure(swept.context, Submission(tip=tip, ref="refs/swarm-fetched/gone"))
     integration = swept.state.integration
     assert (integration.state, integration.by, integration.fixes) == ("done", "builtin", 1)

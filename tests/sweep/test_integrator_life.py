@@ -32,7 +32,7 @@ from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.engine import integrate_sweep
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.resume import Resumer
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeMngr
 from tests.integrator.integrator_project import CODE, SWEEP, TEST_FILE, SweptProject, changed
 from tests.sweep.rehearsal import QuietHost
@@ -116,7 +116,7 @@ class Sweep:
             packed.addfile(entry, io.BytesIO(outcome))
         archive.with_suffix(".draft").rename(archive)
 
-    async def run(self, runner: SweepRunner) -> None:
+    async def run(self, runner: RunningSweep) -> None:
         async with asyncio.timeout(PATIENCE):
             await runner.run(RequestHandler(runner.context, runner))
 
@@ -145,7 +145,7 @@ def sweep(tmp_path: Path, mngr: ProjectMngr) -> Iterator[Sweep]:
 
 async def kill_while_integrating(sweep: Sweep) -> None:
     """Run an engine until its integrator works, and end it without a word, as kill -9 does."""
-    runner = SweepRunner(sweep.context, tick=0.01)
+    runner = RunningSweep(sweep.context, tick=0.01)
     running = asyncio.ensure_future(sweep.run(runner))
     await sweep.until_launched(sweep.context)
     running.cancel()
@@ -161,7 +161,7 @@ async def test_the_integrator_of_a_killed_engine_is_adopted_and_launched_only_on
     await kill_while_integrating(sweep)
     context = sweep.context
     context.record(EngineStarted(pid=2, slots=2, is_resumed=True))
-    runner = SweepRunner(context, tick=0.01)
+    runner = RunningSweep(context, tick=0.01)
     await Resumer(context, runner).resume(recover_journal(sweep.folder.events).events)
     assert not runner.is_integration_due
     sweep.hand_in()
@@ -179,7 +179,7 @@ async def test_an_integrator_that_ended_while_no_engine_lived_is_begun_anew(swee
     await kill_while_integrating(sweep)
     mngr.agents[NAME].state = "STOPPED"
     context = sweep.context
-    runner = SweepRunner(context, tick=0.01)
+    runner = RunningSweep(context, tick=0.01)
     await Resumer(context, runner).resume(recover_journal(sweep.folder.events).events)
     running = asyncio.ensure_future(sweep.run(runner))
     await eventually(lambda: len(mngr.requests) == 2 and NAME in mngr.agents, "another integrator")
@@ -213,7 +213,7 @@ async def test_a_launch_that_fails_is_repeated_and_an_impossible_one_leads_to_th
     (tmp_path / "mngr").mkdir()
     refusing = ProjectMngr(tmp_path / "mngr", refuse)
     sweep = Sweep(tmp_path, refusing)
-    await sweep.run(SweepRunner(sweep.context, tick=0.01))
+    await sweep.run(RunningSweep(sweep.context, tick=0.01))
     assert [request.agent_type for request in refusing.requests] == ["claude", "claude"]
     integration = sweep.context.state.integration
     assert (integration.state, integration.by) == ("done", "builtin")
@@ -223,7 +223,7 @@ async def test_a_launch_that_fails_is_repeated_and_an_impossible_one_leads_to_th
 
 async def test_integrator_that_never_ends_is_stopped_and_replaced(tmp_path: Path, mngr: ProjectMngr) -> None:
     sweep = Sweep(tmp_path, mngr, timeout=0.5)
-    await sweep.run(SweepRunner(sweep.context, tick=0.01))
+    await sweep.run(RunningSweep(sweep.context, tick=0.01))
     integration = sweep.context.state.integration
     assert (integration.state, integration.by, integration.fixes) == ("done", "builtin", 1)
     assert integration.refused == "it did not submit its work in time"
@@ -232,7 +232,7 @@ async def test_integrator_that_never_ends_is_stopped_and_replaced(tmp_path: Path
 
 
 async def test_engine_killed_while_it_measures_a_branch_measures_it_again(sweep: Sweep, mngr: ProjectMngr) -> None:
-    running = asyncio.ensure_future(sweep.run(SweepRunner(sweep.context, tick=0.01)))
+    running = asyncio.ensure_future(sweep.run(RunningSweep(sweep.context, tick=0.01)))
     await sweep.until_launched(sweep.context)
     sweep.hand_in()
     await sweep.until_measured()
@@ -241,7 +241,7 @@ async def test_engine_killed_while_it_measures_a_branch_measures_it_again(sweep:
         await running
     sweep.context.writer.close()
     context = sweep.context = sweep.open()
-    runner = SweepRunner(context, tick=0.01)
+    runner = RunningSweep(context, tick=0.01)
     await Resumer(context, runner).resume(recover_journal(sweep.folder.events).events)
     await sweep.run(runner)
     assert (context.state.integration.state, context.state.integration.by) == ("done", "agent")
@@ -251,7 +251,7 @@ async def test_engine_killed_while_it_measures_a_branch_measures_it_again(sweep:
 
 async def test_stop_while_a_branch_is_measured_keeps_it(sweep: Sweep, mngr: ProjectMngr) -> None:
     context = sweep.context
-    running = asyncio.ensure_future(sweep.run(SweepRunner(context, tick=0.01)))
+    running = asyncio.ensure_future(sweep.run(RunningSweep(context, tick=0.01)))
     await sweep.until_launched(context)
     sweep.hand_in()
     await sweep.until_measured()
@@ -266,7 +266,7 @@ async def test_stop_while_a_branch_is_measured_keeps_it(sweep: Sweep, mngr: Proj
 
 async def test_a_message_reaches_it_and_stopping_the_sweep_stops_it(sweep: Sweep, mngr: ProjectMngr) -> None:
     context = sweep.context
-    running = asyncio.ensure_future(sweep.run(SweepRunner(context, tick=0.01)))
+    running = asyncio.ensure_future(sweep.run(RunningSweep(context, tick=0.01)))
     await sweep.until_launched(context)
     asked = append_request(sweep.folder, RequestKind.MESSAGE, tests=[INTEGRATOR_KEY], text="Rank by risk.")
     await eventually(lambda: asked.id in context.state.answers, "the answer")
@@ -283,7 +283,7 @@ async def test_a_message_reaches_it_and_stopping_the_sweep_stops_it(sweep: Sweep
 
 async def test_what_it_asks_and_says_is_in_the_log(sweep: Sweep, mngr: ProjectMngr) -> None:
     context = sweep.context
-    running = asyncio.ensure_future(sweep.run(SweepRunner(context, tick=0.01)))
+    running = asyncio.ensure_future(sweep.run(RunningSweep(context, tick=0.01)))
     await sweep.until_launched(context)
     transcript = mngr.agents[NAME].state_dir / "events/claude/common_transcript/events.jsonl"
     transcript.parent.mkdir(parents=True)

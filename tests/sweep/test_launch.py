@@ -20,9 +20,9 @@ from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.journal.record import TestRecord as Record
 from swarm_tui.model.spec import MngrSettings, SweepSpec
-from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.agent_context import agent_address, agent_id_of, pulled_ref
 from swarm_tui.sweep.copies import task_for
+from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import create_request, environment_for, launch, prompt_path, write_prompt
 from tests.sweep.rehearsal import QuickMngr, rehearse
 
@@ -140,7 +140,7 @@ async def test_what_takes_long_to_compose_keeps_the_engine_from_nothing_else(tmp
     )
     mngr = QuickMngr(tmp_path / "mngr")
     context = rehearse(tmp_path, 1, mngr, agent_type="claude", mapper_prompt=str(prompt))
-    launching = asyncio.ensure_future(launch(context, OneTestTask(next(context.state.tests()).test, context.spec), 1))
+    launching = asyncio.ensure_future(launch(context, TestJob(next(context.state.tests()).test, context.spec), 1))
     rounds = 0
     while not mngr.agents and not launching.done():
         await asyncio.sleep(0)
@@ -165,7 +165,7 @@ class MngrAtDialog(QuickMngr):
 async def test_a_dialog_at_the_start_is_named_with_its_cure_and_met_once(tmp_path: Path) -> None:
     mngr = MngrAtDialog(tmp_path / "mngr")
     context = rehearse(tmp_path, 1, mngr, agent_type="claude")
-    task = OneTestTask(next(context.state.tests()).test, context.spec)
+    task = TestJob(next(context.state.tests()).test, context.spec)
     with pytest.raises(UsageError, match="Do you want to use this API key") as raised:
         await launch(context, task, 1)
     assert "run `claude` in your checkout" in raised.value.hint
@@ -177,7 +177,7 @@ async def test_an_agent_that_is_late_without_a_dialog_is_another_failure(tmp_pat
     mngr.screen = ("$ claude", "starting")
     context = rehearse(tmp_path, 1, mngr, agent_type="claude")
     with pytest.raises(AdapterError, match="is not ready"):
-        await launch(context, OneTestTask(next(context.state.tests()).test, context.spec), 1)
+        await launch(context, TestJob(next(context.state.tests()).test, context.spec), 1)
 
 
 def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: Path) -> None:
@@ -196,6 +196,6 @@ def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: 
 async def test_agent_state_folder_is_private(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     context = rehearse(tmp_path, 1, mngr, agent_type="claude")
-    await launch(context, OneTestTask(next(context.state.tests()).test, context.spec), 1)
+    await launch(context, TestJob(next(context.state.tests()).test, context.spec), 1)
     (agent,) = mngr.agents.values()
     assert agent.state_dir.stat().st_mode & 0o777 == 0o700

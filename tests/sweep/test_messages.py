@@ -10,12 +10,11 @@ from swarm_tui.hosts.protocol import AgentStatuses, HostUnreachable
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.events import MessageSent
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.sweep.agent import OneTestTask
+from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import launch
-from swarm_tui.sweep.live_agents import LiveAgents
 from swarm_tui.sweep.messages import AgentMessages
 from tests.hosts.fake_host import FakeHost
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.rehearsal import QuickMngr, Watches, rehearse
 
 
 class Unreachable(FakeHost):
@@ -40,17 +39,16 @@ class Unreachable(FakeHost):
 async def test_a_text_is_typed_only_where_an_agent_reads_it(
     tmp_path: Path, seen: dict[str, object] | None, problem: str
 ) -> None:
-    mngr, live_agents = QuickMngr(tmp_path / "mngr"), LiveAgents()
+    mngr, live = QuickMngr(tmp_path / "mngr"), Watches()
     context = rehearse(tmp_path, 1, mngr)
     test = next(context.state.tests()).test
-    task = OneTestTask(test, context.spec)
-    await launch(context, task, 1)
+    await launch(context, TestJob(test, context.spec), 1)
     record = context.state.records[test]
-    live_agents.watch_agent(context.spec, task, record, is_adopted=False)
+    live.follow(context, test)
     context.hosts = Hosts([Unreachable(mngr) if seen is None else FakeHost(mngr)])
     for name, value in (seen or {}).items():
         setattr(mngr.agents[record.agent], name, value)
-    problems = await AgentMessages(context, live_agents).send([test], "rm -rf build", by="ada")
+    problems = await AgentMessages(context, live).send([test], "rm -rf build", by="ada")
     assert mngr.agents[record.agent].received == ([] if problem else ["rm -rf build"])
     *_, told = recover_journal(context.folder.events).events
     assert isinstance(told, MessageSent)

@@ -14,8 +14,9 @@ from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.requests import RequestHandler
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeMngr
 from tests.hosts.fake_host import FakeHost
 from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
@@ -44,7 +45,7 @@ class Untold(AtWork):
         return False
 
 
-def begin(root: Path, kind: type[AtWork]) -> tuple[SweepContext, SweepRunner, Path]:
+def begin(root: Path, kind: type[AtWork]) -> tuple[SweepContext, RunningSweep, Path]:
     """Return a sweep with one agent at work, and the file of its tries."""
     mngr = QuickMngr(root / "mngr")
     context = rehearse(root, 1, mngr)
@@ -53,10 +54,8 @@ def begin(root: Path, kind: type[AtWork]) -> tuple[SweepContext, SweepRunner, Pa
     (record,) = context.state.tests()
     host.address = address = context.address_of(record.agent, 1)
     record_launch(context, record, address)
-    runner = SweepRunner(context, tick=1.0 if kind is AtWork else 0.02)
-    runner.queue.clear()
-    record = context.state.record_of(record.test)
-    runner.live_agents.watch_agent(context.spec, runner.task_of(record.test), record, is_adopted=False)
+    runner = RunningSweep(context, tick=1.0 if kind is AtWork else 0.02)
+    runner.adopt(TestJob(record.test, context.spec))
     return context, runner, Path(address.state_dir) / TRIES_PATH
 
 

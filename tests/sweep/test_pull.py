@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.agent_context import recorded_address
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.launch import launch, pull_for
+from swarm_tui.sweep.job import TestJob
+from swarm_tui.sweep.launch import agent_work_folder, launch, pull_for
 from swarm_tui.sweep.pull import UNPACKED_FOLDER, was_pulled
 from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse
 
@@ -22,8 +22,8 @@ class Pulling:
     def __init__(self, root: Path) -> None:
         self.mngr = QuickMngr(root / "mngr")
         self.context: SweepContext = rehearse(root, 1, self.mngr)
-        self.task = OneTestTask(next(self.context.state.tests()).test, self.context.spec)
-        self.folder = self.task.folder(self.context)
+        self.task = TestJob(next(self.context.state.tests()).test, self.context.spec)
+        self.folder = agent_work_folder(self.context, self.task.key)
 
     async def launch(self, attempt: int) -> Path:
         """Launch the agent of an attempt; return its archive."""

@@ -26,11 +26,12 @@ from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
+from swarm_tui.sweep.agent import SWEEP_STOPPED
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.launch import create_request
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.resume import Resumer, check_continued
-from swarm_tui.sweep.run import SWEEP_STOPPED, SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeAgent
 from tests.hosts.fake_host import FakeHost
 from tests.sweep.rehearsal import QuickMngr, rehearse
@@ -38,7 +39,7 @@ from tests.waiting import PATIENCE
 
 
 async def resume(context: SweepContext, mngr: QuickMngr, *, is_relaunching: bool = False) -> None:
-    runner = SweepRunner(context, tick=0.01)
+    runner = RunningSweep(context, tick=0.01)
     events = recover_journal(context.folder.events).events
     await Resumer(context, runner, is_relaunching).resume(events)
     async with asyncio.timeout(PATIENCE):
@@ -100,12 +101,12 @@ async def test_an_agent_that_lives_or_has_handed_in_is_adopted_as_the_journal_sa
         (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
     if was_launched:
         context.record(launched(context))
-    runner = SweepRunner(context, tick=0.0)
+    runner = RunningSweep(context, tick=0.0)
     await Resumer(context, runner, is_relaunching=True).resume(recover_journal(context.folder.events).events)
     *_, adopted = (event for event in recover_journal(context.folder.events).events if isinstance(event, Launched))
     assert (adopted.is_adopted, adopted.agent_id) == (True, agent.agent_id)
-    assert list(runner.live_agents.watches) == [only(context).test]
-    assert (only(context).state, runner.queue, mngr.created) == (State.RUNNING, {}, [only(context).agent])
+    assert list(runner.watches) == [only(context).test]
+    assert (only(context).state, runner.queue, mngr.created) == (State.RUNNING, [], [only(context).agent])
 
 
 async def test_a_create_that_never_happened_is_made_up_for(tmp_path: Path, mngr: QuickMngr) -> None:
@@ -125,9 +126,9 @@ async def test_a_half_made_agent_is_removed_and_made_anew(tmp_path: Path, mngr: 
     assert len(mngr.created) == 2
 
 
-async def compare(context: SweepContext) -> SweepRunner:
+async def compare(context: SweepContext) -> RunningSweep:
     """Only compare the journal with what is there; nothing is launched or harvested."""
-    runner = SweepRunner(context, tick=0.0)
+    runner = RunningSweep(context, tick=0.0)
     async with asyncio.timeout(PATIENCE):
         await Resumer(context, runner).resume([])
     return runner
@@ -156,7 +157,7 @@ async def test_an_agent_is_adopted_that_is_at_work_or_has_handed_in(
     runner = await compare(context)
     is_adopted = is_over or state == "RUNNING"
     assert adopted(context) == ([agent.agent_id] if is_adopted else [])
-    assert list(runner.queue) == ([only(context).test] if not is_adopted and not is_launched else [])
+    assert runner.queue == ([only(context).test] if not is_adopted and not is_launched else [])
     assert list(mngr.agents) == ([only(context).agent] if is_adopted or is_launched else [])
 
 
@@ -201,7 +202,7 @@ async def test_creates_of_tests_that_are_being_launched_are_waited_for(tmp_path:
         create.stdin.close()
         runner = await compare(context)
     assert host.has_ended == [False, True]
-    assert list(runner.queue) == [only(context).test]
+    assert runner.queue == [only(context).test]
 
 
 async def test_an_integrator_that_is_gone_leaves_no_work_to_keep(tmp_path: Path, mngr: QuickMngr) -> None:
@@ -209,8 +210,8 @@ async def test_an_integrator_that_is_gone_leaves_no_work_to_keep(tmp_path: Path,
     context.record(Integrating(by="agent", agent="swarm-20261118-061200-integrator"))
     context.record(Launched(test=INTEGRATOR_KEY, agent_id="a", work_dir="/gone", state_dir="/gone"))
     runner = await compare(context)
-    assert (runner.is_integration_due, runner.integrator) == (True, None)
-    assert list(runner.queue) == [only(context).test]
+    assert (runner.is_integration_due, INTEGRATOR_KEY in runner.agents) == (True, False)
+    assert runner.queue == [only(context).test]
     assert not (context.folder.root / "agents").exists()
 
 
@@ -359,13 +360,13 @@ async def test_on_the_wrong_tmux_server_nothing_is_done(tmp_path: Path, mngr: Qu
     context.record(Launching(test=only(context).test))
     context.hosts = Hosts([WrongServer(mngr)])
     with pytest.raises(SwarmError, match="lives on another tmux server"):
-        await Resumer(context, SweepRunner(context)).resume([])
+        await Resumer(context, RunningSweep(context)).resume([])
     assert only(context).state is State.LAUNCHING
 
 
 async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mngr: QuickMngr) -> None:
     context = rehearse(tmp_path, 30, mngr)
-    runner = SweepRunner(context, tick=0.0)
+    runner = RunningSweep(context, tick=0.0)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (context.folder.events.stat().st_size + 25_000, hard))
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,12 +21,9 @@ def choose(
     taken: int = 0,
     creating: int = 0,
     held: Sequence[str] = (),
-    not_before: Mapping[str, float] | None = None,
 ) -> list[str]:
     records = RECORDS | {test: structs.replace(RECORDS[test], is_held=True) for test in held}
-    return next_launches(
-        QUEUE, records, slots=slots, taken=taken, creating=creating, not_before=not_before or {}, now=100.0
-    )
+    return next_launches(QUEUE, records, slots=slots, taken=taken, creating=creating)
 
 
 def test_a_few_are_created_at_a_time() -> None:
@@ -57,13 +54,8 @@ def test_agents_that_all_wait_never_become_more_than_two_a_slot(slots: int, step
         assert active + waiting <= 2 * slots
 
 
-def test_held_tests_and_those_that_back_off_let_others_pass() -> None:
-    assert choose(9, held=["t0"], not_before={"t1": 101.0, "t2": 99.0}) == ["t2", "t3", "t4"]
-
-
-def test_a_test_that_backs_off_is_launched_at_its_very_moment() -> None:
-    assert choose(1, not_before={"t0": 100.0}) == ["t0"]
-    assert choose(1, not_before={"t0": 100.1}) == ["t1"]
+def test_held_tests_are_skipped() -> None:
+    assert choose(9, held=["t0"]) == ["t1", "t2", "t3"]
 
 
 def test_only_queued_tests_are_launched() -> None:
@@ -71,7 +63,7 @@ def test_only_queued_tests_are_launched() -> None:
     queue = [*(f"x{name.value}" for name in others), "last"]
     records = {f"x{name.value}": state.TestRecord("x", state=name) for name in others}
     records["last"] = state.TestRecord("last")
-    chosen = next_launches(queue, records, slots=99, taken=0, creating=0, not_before={}, now=0.0)
+    chosen = next_launches(queue, records, slots=99, taken=0, creating=0)
     assert chosen == ["last"]
 
 
@@ -87,7 +79,7 @@ def test_of_a_group_only_one_is_at_work() -> None:
     records = RECORDS | {test: structs.replace(RECORDS[test], group="port") for test in ("t0", "t1", "t4")}
 
     def choose_now() -> list[str]:
-        return next_launches(QUEUE, records, slots=9, taken=0, creating=0, not_before={}, now=0.0)
+        return next_launches(QUEUE, records, slots=9, taken=0, creating=0)
 
     assert choose_now() == ["t0", "t2", "t3"]
     for living in (State.LAUNCHING, State.RUNNING, State.WAITING, State.HARVESTING):
@@ -104,9 +96,7 @@ def test_all_are_launched_in_the_end_and_groups_never_overlap(groups: list[str],
     living: list[str] = []
     launched = 0
     while launched < len(records):
-        for test in next_launches(
-            list(records), records, slots=slots, taken=len(living), creating=0, not_before={}, now=0.0
-        ):
+        for test in next_launches(list(records), records, slots=slots, taken=len(living), creating=0):
             records[test] = structs.replace(records[test], state=State.RUNNING)
             living.append(test)
             launched += 1

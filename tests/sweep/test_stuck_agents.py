@@ -16,7 +16,7 @@ from swarm_tui.journal.work_events import Committed
 from swarm_tui.limits.events import Stuck
 from swarm_tui.sweep.agent_files import COMMIT_LOG, INTERVAL, CommitLog
 from swarm_tui.sweep.requests import RequestHandler
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from swarm_tui.sweep.stuck_agents import StuckAgents
 from tests.git_project import GitProject
 from tests.sweep.rehearsal import QuickMngr, rehearse
@@ -35,12 +35,12 @@ class Idle(QuickMngr):
 @pytest.mark.parametrize("is_nudging", [True, False])
 async def test_a_stuck_agent_is_recorded_and_nudged_once(tmp_path: Path, is_nudging: bool) -> None:
     context = rehearse(tmp_path, 1, Idle(tmp_path / "mngr"), is_nudging=is_nudging)
-    runner = SweepRunner(context, tick=0.01)
+    runner = RunningSweep(context, tick=0.01)
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
-        await eventually(lambda: bool(runner.live_agents.watches), "the agent")
-        (watch,) = runner.live_agents.watches.values()
-        stuck = StuckAgents(context, runner.live_agents, runner.messages)
+        await eventually(lambda: bool(runner.watches), "the agent")
+        (watch,) = runner.watches.values()
+        stuck = StuckAgents(context, runner, runner.messages)
         record = next(context.state.tests())
         # It loops, gets on, and loops again.
         for number in range(1, 4):

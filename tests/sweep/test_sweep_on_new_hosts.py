@@ -33,7 +33,7 @@ def test_hosts_are_made_for_a_sweep_and_given_back_at_its_end(tmp_path: Path, mn
             environment = mngr.environment | pool.environment | {"SWARM_MNGR": mngr_path, "PATH": os.environ["PATH"]}
             program = Program(project.root, environment)
             on_new_hosts = ("--provider", "loopback", "--per-host", "2", "--slots", "2", "--integrator", "none")
-            done = program.call("run", "--headless", *on_new_hosts, *offline())
+            done = program.call("run", "--headless", *on_new_hosts, *offline("records", "--pass-env", "LOOPBACK_POOL"))
             assert done.returncode == 0, done.stderr
             assert (pool.made, len(pool.free)) == ([], 1)
             status = program.status()

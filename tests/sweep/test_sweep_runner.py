@@ -22,13 +22,13 @@ from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
-from swarm_tui.sweep.run import SweepRunner
+from swarm_tui.sweep.run import RunningSweep
 from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse
 from tests.waiting import PATIENCE, eventually
 
 
 async def run(context: SweepContext, tick: float = 0.0) -> None:
-    runner = SweepRunner(context, tick=tick)
+    runner = RunningSweep(context, tick=tick)
     async with asyncio.timeout(PATIENCE):
         await runner.run(RequestHandler(context, runner))
 
@@ -96,7 +96,7 @@ async def test_held_tests_wait_until_they_are_released(tmp_path: Path) -> None:
     context = rehearse(tmp_path, 3, mngr)
     first = next(context.state.tests()).test
     held = append_request(context.folder, RequestKind.HOLD, tests=[first])
-    runner = SweepRunner(context, tick=0.01)
+    runner = RunningSweep(context, tick=0.01)
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     async with asyncio.timeout(PATIENCE):
         await eventually(lambda: context.state.counts["clean"] >= 2, "the results of the others")
@@ -218,7 +218,7 @@ async def test_a_lie_costs_only_its_own_test(tmp_path: Path) -> None:
 async def test_memory_and_descriptors_do_not_grow_over_many_tests(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     context = rehearse(tmp_path, 1_500, mngr)
-    runner = SweepRunner(context, tick=0.0)
+    runner = RunningSweep(context, tick=0.0)
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     early = objects = descriptors = 0
     done_early = 0

@@ -21,8 +21,8 @@ from swarm_tui.model.results import State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.money.events import Spent
-from swarm_tui.sweep.agent import OneTestTask
 from swarm_tui.sweep.agent_files import LINE_LIMIT, FileTail
+from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.watch import (
     DIALOG_LINES,
     LAST_WORDS_LIMIT,
@@ -39,7 +39,7 @@ SPEC = SweepSpec(sweep="1", repository="/r", base="a", created_at=1.0, mngr=Mngr
 @pytest.fixture
 def watch(tmp_path: Path) -> AgentFollower:
     (tmp_path / "state").mkdir()
-    return AgentFollower(OneTestTask("t", SPEC), address(tmp_path), started=0.0, timeout=100.0, wait_timeout=50.0)
+    return AgentFollower(TestJob("t", SPEC), address(tmp_path), started=0.0, timeout=100.0, wait_timeout=50.0)
 
 
 def address(root: Path) -> AgentAddress:
@@ -130,7 +130,7 @@ def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(wa
 
 
 def test_harvest_waits_while_a_subagent_asks(tmp_path: Path) -> None:
-    claude = OneTestTask("t", SPEC.model_copy(update={"agent_type": "claude"}))
+    claude = TestJob("t", SPEC.model_copy(update={"agent_type": "claude"}))
     watch = AgentFollower(claude, address(tmp_path), started=0.0, timeout=100.0, wait_timeout=50.0)
     watch.handed_in_at = 5.0
     assert isinstance(watch.observer, ClaudeObserver)
@@ -184,7 +184,7 @@ async def test_a_transcript_is_kept_with_the_words_of_subagents_between_the_agen
 def unobserved_watch(root: Path) -> AgentFollower:
     """Return the watch of an agent that has no files of its own that show what it does."""
     spec = SPEC.model_copy(update={"agent_type": "offline"})
-    return AgentFollower(OneTestTask("t", spec), address(root), started=0.0, timeout=100.0, wait_timeout=50.0)
+    return AgentFollower(TestJob("t", spec), address(root), started=0.0, timeout=100.0, wait_timeout=50.0)
 
 
 async def test_files_are_looked_for_until_all_are_found(watch: AgentFollower, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ async def test_another_question_of_one_who_waits_begins_no_other_wait(watch: Age
 
 async def test_what_an_agent_asks_is_known_from_its_transcript_where_our_hook_is_not(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
-    foreign = AgentFollower(OneTestTask("t", SPEC), address(tmp_path), 0.0, 100.0, 50.0, is_foreign=True)
+    foreign = AgentFollower(TestJob("t", SPEC), address(tmp_path), 0.0, 100.0, 50.0, is_foreign=True)
     home, hosts = tmp_path / "state" / "plugin" / "claude" / "anthropic", local_hosts(tmp_path)
     for folder in ("sessions", "projects/shop"):
         (home / folder).mkdir(parents=True)
@@ -300,7 +300,7 @@ async def test_a_file_that_begins_anew_is_read_anew(tmp_path: Path) -> None:
 
 def test_own_sum_that_tokens_cannot_cost_is_ignored(tmp_path: Path) -> None:
     claude = AgentFollower(
-        OneTestTask("t", SPEC.model_copy(update={"agent_type": "claude"})), address(tmp_path), 0.0, 1.0, 1.0
+        TestJob("t", SPEC.model_copy(update={"agent_type": "claude"})), address(tmp_path), 0.0, 1.0, 1.0
     )
     assert claude.observer is not None
     for cost, events in (("0.25", 1), ("99999999.99", 0)):

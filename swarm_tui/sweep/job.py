@@ -1,0 +1,171 @@
+"""What agents are launched for: a test or a batch of a tutorial's blocks; see integrator.py for the integrator."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import structs
+
+from swarm_tui.adapters.mngr_messages import CreateRequest
+from swarm_tui.agents.judging import AgentEnd, Evidence, claim_of, judge, lacks_commits
+from swarm_tui.agents.types import AgentType, agent_type_of_sweep
+from swarm_tui.hosts.preparation import AgentPaths
+from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.journal.events import Harvested, Stopped
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.work_events import Try
+from swarm_tui.model.pulled import PulledWork
+from swarm_tui.model.report import OUTCOME_FILE, AgentReport, InvalidReport, parse_report, report_of
+from swarm_tui.model.results import MARKS, Result
+from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.text import plain
+from swarm_tui.strength.signs import remarks_on_tests, why_weaker
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.launch import agent_work_folder, create_request
+from swarm_tui.sweep.pull import NO_BRANCH, Pulled, read_output
+from swarm_tui.sweep.slots import LAUNCH_ATTEMPTS
+from swarm_tui.sweep.tutorial_work import judge_batch
+from swarm_tui.sweep.watch import WatchedTask
+from swarm_tui.testing.python import remove_agent_python
+
+
+class Job(WatchedTask, Protocol):
+    """What one agent is launched for."""
+
+    @property
+    def timeout(self) -> float:
+        """The time limit of the agent, in seconds."""
+
+    @property
+    def launch_attempts(self) -> int: ...
+
+    def create_request(
+        self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
+    ) -> CreateRequest:
+        """Return the request to mngr, and write the files that it names."""
+
+    async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
+        """Judge and record what the agent submitted."""
+
+    async def give_up(self, context: SweepContext, reason: str, end: AgentEnd = AgentEnd.NOT_LAUNCHED) -> None:
+        """Record that the agent failed without a result."""
+
+    def record_stop(self, context: SweepContext, reason: str) -> None:
+        """Record that the agent was stopped before its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestJob:
+    """Make a test pass, and better; or write the tests for a batch of a tutorial's blocks."""
+
+    __test__ = False
+
+    key: str
+    spec: SweepSpec
+    launch_attempts: int = LAUNCH_ATTEMPTS
+
+    @property
+    def kind(self) -> AgentType:
+        return agent_type_of_sweep(self.spec)
+
+    @property
+    def timeout(self) -> float:
+        return self.spec.timeout
+
+    def create_request(
+        self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
+    ) -> CreateRequest:
+        return create_request(context, record, address, around)
+
+    async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
+        record = context.state.record_of(self.key)
+        if pulled.has_output:
+            outcome, problem = await asyncio.to_thread(_read_outcome, agent_work_folder(context, self.key))
+            pulled = replace(pulled, outcome=outcome, problem=problem)
+        weaker, remarks = "", tuple[str, ...]()
+        if pulled.fetched.tip and record.file:
+            where = (context.spec.base, pulled.fetched.tip, record.file, record.test)
+            weaker = await asyncio.to_thread(why_weaker, context.repository, *where)
+            remarks = await asyncio.to_thread(remarks_on_tests, context.repository, *where)
+        is_verified = self.spec.verifies and self.spec.kind == "tests"
+        harvested = _harvested(record, pulled, end, weaker, remarks, is_verified=is_verified)
+        if self.spec.kind != "tests":
+            harvested = await judge_batch(context, record, pulled, harvested)
+        context.record(harvested)
+        if not self.spec.keep_agents:
+            work_dir = context.address_of(record.agent, record.attempt).work_dir
+            await asyncio.to_thread(remove_agent_python, context.folder, agent_work_folder(context, self.key), work_dir)
+
+    async def give_up(self, context: SweepContext, reason: str, end: AgentEnd = AgentEnd.NOT_LAUNCHED) -> None:
+        judgement = judge(Evidence(end=end, problem=reason))
+        report = PulledWork(errored=True, end=end.value)
+        context.record(Harvested(test=self.key, result=judgement.result, reason=judgement.reason, harvest=report))
+
+    def record_stop(self, context: SweepContext, reason: str) -> None:
+        context.record(Stopped(test=self.key, reason=reason))
+
+
+def _read_outcome(folder: Path) -> tuple[AgentReport | None, str]:
+    raw = read_output(folder, OUTCOME_FILE)
+    if raw is None:
+        return None, "its archive holds no outcome"
+    try:
+        return parse_report(raw), ""
+    except InvalidReport as error:
+        return None, plain(str(error), 300)
+
+
+def _last_try(record: TestRecord) -> Try | None:
+    """Return the last try of this attempt; those of an earlier one say nothing of it."""
+    tries = [made for made in record.tries if record.launched_at is None or made.at >= record.launched_at]
+    return tries[-1] if tries else None
+
+
+def _harvested(
+    record: TestRecord,
+    pulled: Pulled,
+    end: AgentEnd,
+    weaker: str,
+    remarks: tuple[str, ...] = (),
+    *,
+    is_verified: bool,
+) -> Harvested:
+    """Return the harvest of a test. Where swarm-tui runs the test afterwards, a result is a claim until then."""
+    fetched = pulled.fetched
+    if pulled.outcome is not None and not lacks_commits(pulled.outcome, fetched.commits):
+        # An agent that discards its own commits, and reports no change, has lost nothing.
+        fetched = replace(fetched, elsewhere=tuple(left for left in fetched.elsewhere if left.where != NO_BRANCH))
+    judgement = judge(
+        Evidence(
+            is_verified=is_verified,
+            end=end,
+            outcome=pulled.outcome,
+            problem=pulled.problem,
+            commits=fetched.commits,
+            commits_problem=fetched.problem,
+            last_try=_last_try(record),
+            foreign_imports=record.foreign_imports,
+            weaker=weaker,
+            remarks=(*fetched.remarks, *remarks),
+        )
+    )
+    report = report_of(
+        pulled.outcome or AgentReport(errored=True),
+        {commit.kind: commit.commit for commit in fetched.commits},
+        end=end.value,
+        tip=fetched.tip,
+        has_uncommitted=pulled.has_uncommitted,
+        weaker=weaker,
+        used_branch=fetched.used_branch,
+        elsewhere=fetched.elsewhere,
+        copy_problem=fetched.copy_problem,
+    )
+    claim = claim_of(judgement) if is_verified else None
+    if claim is None:
+        return Harvested(test=record.test, result=judgement.result, reason=judgement.reason, harvest=report)
+    reason = f"{MARKS[judgement.result].word}; swarm-tui has not run the test yet"
+    report = structs.replace(report, check=claim)
+    return Harvested(test=record.test, result=Result.CLAIMED, reason=reason, harvest=report)
