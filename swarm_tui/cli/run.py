@@ -5,16 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from swarm_tui.cli.sweep_options import add_display_options, add_options, order_of, show_sweep
+from swarm_tui.cli.sweep_options import add_display_options, add_options, read_options, show_sweep
 from swarm_tui.errors import NothingConcerned, UsageError
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.options import THEN
+from swarm_tui.model.options import SELECTION, THEN
 from swarm_tui.model.text import plain
-
-if TYPE_CHECKING:
-    from swarm_tui.sweep.order import Order
 
 DESCRIPTION = """Start a sweep: collect the tests of this project, run them in a fresh copy (preflight), and launch one
 agent for each test with mngr. Agents work in copies of the repository at the current commit. Your checkout does not
@@ -34,27 +30,10 @@ has problems (tests that passed before fail on it, conflict markers); 2 usage er
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pytest_arguments", nargs="*", metavar="PYTEST_ARG", help="arguments for pytest, after --")
-    which = parser.add_argument_group("selection of tests")
-    which.add_argument(
-        "--only",
-        choices=["red", "flaky", "green"],
-        help="run the tests in fresh copies first (--baseline), and select those that fail, are flaky, or pass",
-    )
-    which.add_argument(
-        "--changed-since", metavar="REV", help="select tests whose file, or a conftest.py above it, changed since REV"
-    )
-    which.add_argument(
-        "--affected-by",
-        metavar="REV",
-        help="select tests that use code changed since REV (per earlier sweeps) and tests without recorded data",
-    )
-    which.add_argument("--explain", action="store_true", help="with --affected-by: print the reasons and exit")
-    which.add_argument(
-        "--only-failed-of",
-        metavar="SWEEP",
-        help="select tests that are blocked, unresolved or in an error in this sweep",
-    )
     groups = add_options(parser, "run")
+    groups[SELECTION].add_argument(
+        "--explain", action="store_true", help="with --affected-by: print the reasons and exit"
+    )
     add_display_options(groups[THEN])
 
 
@@ -73,7 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
     patience = WaitBar(Path.cwd())
     try:
         spec, tests = patience.wait(
-            prepare_sweep(_order(arguments), patience.say, patience.say_passing, patience.say_count)
+            prepare_sweep(
+                read_options(arguments),
+                Path.cwd(),
+                patience.say,
+                patience.say_passing,
+                patience.say_count,
+                mngr=arguments.mngr,
+            )
         )
     except NothingConcerned as error:
         print_progress(str(error))
@@ -95,9 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     if imports := ", ".join(plain(name, 80) for name in spec.outside_imports[:10]):
         print_progress(f"not available to agents, because they are outside the project: imports of CLAUDE.md {imports}")
     if spec.confinement is not None:
-        from swarm_tui.model.hosts import LOCAL_HOST
-
-        exceptions = "by agents and on hosts" if spec.access or spec.provider != LOCAL_HOST else "by agents"
+        exceptions = "by agents" if spec.is_local else "by agents and on hosts"
         print_progress(f"test runs, except {exceptions}, have {spec.confinement.words}; agents are not confined")
     if agent_type.unknown_facts:
         print_progress(f"unknown for {agent_type.name} agents: {agent_type.unknown_facts}")
@@ -106,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    """Print print the tests that a change affects, and why."""
+    """Print the tests that a change affects, and why."""
     from swarm_tui.sweep.collect import explain_affected
 
     if not arguments.affected_by:
@@ -117,15 +101,3 @@ def _explain(arguments: argparse.Namespace) -> int:
         print(f"{'run ' if reason else 'pass'}  {plain(test, 300)}{f': {plain(reason, 300)}' if reason else ''}")
     print(f"{sum(map(bool, reasons.values()))} of {counted(len(reasons), 'test')}")
     return 0
-
-
-def _order(arguments: argparse.Namespace) -> Order:
-    from swarm_tui.sweep.collect import Selection
-
-    selection = Selection(
-        only=arguments.only,
-        changed_since=arguments.changed_since,
-        affected_by=arguments.affected_by,
-        only_failed_of=arguments.only_failed_of,
-    )
-    return order_of(arguments, selection=selection)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
     from swarm_tui.model.spec import SweepSpec
     from swarm_tui.money.forecast import PastSweep
-    from swarm_tui.sweep.order import Order
 
 
 SWEEPS_READ: Final = 5
@@ -147,15 +146,13 @@ def add_display_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="with --headless: print the final state as JSON on stdout")
 
 
-def order_of(arguments: argparse.Namespace, **besides: Any) -> Order:
-    """Return the order for these options; `besides` are fields of a single command."""
-    from swarm_tui.sweep.order import Order
-
+def read_options(arguments: argparse.Namespace) -> RunOptions:
+    """Return the options of a command that starts a sweep."""
     given = {field.name: getattr(arguments, field.name) for field in fields(RunOptions) if field.name in arguments}
     given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
     if "labels" in given:
         given["labels"] = dict(given["labels"])
-    return Order(folder=Path.cwd(), mngr=arguments.mngr, **given | besides)
+    return RunOptions(**given)
 
 
 def show_sweep(folder: SweepFolder, arguments: argparse.Namespace, known: OpenedSweep | None = None) -> int:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from swarm_tui.cli.sweep_options import add_display_options, add_options, order_of, show_sweep
+from swarm_tui.cli.sweep_options import add_display_options, add_options, read_options, show_sweep
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import write_beside
@@ -62,7 +62,9 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.wait_bar import WaitBar
 
     patience = WaitBar(Path.cwd())
-    prepared = patience.wait(prepare_tutorial(order_of(arguments), options, patience.say))
+    prepared = patience.wait(
+        prepare_tutorial(read_options(arguments), options, Path.cwd(), patience.say, mngr=arguments.mngr)
+    )
     name = plain(str(arguments.file), 200)
     if prepared is None:
         is_fill = arguments.action == "fill"

@@ -18,8 +18,9 @@ from swarm_tui.adapters.provision import FoundMngr, find_mngr, install_mngr
 from swarm_tui.adapters.scratch import short_folder
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.options import RunOptions
 from swarm_tui.model.spec import MngrSettings
-from swarm_tui.sweep.order import Order, begin_sweep, check_order, prepare_sweep
+from swarm_tui.sweep.order import begin_sweep, check_machine, prepare_sweep
 from swarm_tui.sweep.start import start_engine
 
 SAMPLE: Final = Path(__file__).parent / "sample"
@@ -87,8 +88,7 @@ class DemoOptions:
 
 async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
     """Create the repository, find or install mngr, and start a sweep isolated from the user's mngr, tmux and git."""
-    order = Order(
-        folder=Path.cwd(),
+    run_options = RunOptions(
         agent_type="offline",
         integrator="builtin",
         slots=options.slots,
@@ -100,17 +100,17 @@ async def begin_demo(options: DemoOptions, progress: Progress) -> SweepFolder:
         records=str(RECORDS),
         title=TITLE,
         is_private=True,
-        is_trial_skipped=True,
+        is_preflight_skipped=True,
     )
-    check_order(order)
+    check_machine(run_options)
     mngr = await find_or_install_mngr(options.mngr, progress)
     repository = sample_repository(options.folder)
     progress(f"sample project: {repository}")
     settings = make_private_home(mngr.path)
     try:
         await _disable_modal(settings, repository)
-        order = replace(order, folder=repository, tutorial=str(repository / TUTORIAL), mngr_settings=settings)
-        spec, tests = await prepare_sweep(order, progress)
+        run_options = replace(run_options, tutorial=str(repository / TUTORIAL))
+        spec, tests = await prepare_sweep(run_options, repository, progress, mngr=settings)
         folder = begin_sweep(spec, tests)
     except BaseException:
         # No sweep refers to this home yet, so `clean` would not find it.

@@ -17,6 +17,7 @@ from swarm_tui.model.run_limits import PROCESS_LIMIT, Confinement, RunLimits
 
 Value = TypeVar("Value")
 
+SELECTION: Final = "selection of tests"
 AGENTS: Final = "agents"
 TESTS: Final = "test runs"
 THEN: Final = "after the agents"
@@ -154,6 +155,37 @@ _LABEL: Final = Flag("--label", "add a label to all agents", "KEY=VALUE", comman
 class RunOptions:
     """The options of a sweep, in the order of the help."""
 
+    only: Literal["red", "flaky", "green"] | None = _option(
+        None,
+        "--only",
+        "run the tests in fresh copies first (--baseline), and select those that fail, are flaky, or pass",
+        group=SELECTION,
+        commands=_RUN,
+    )
+    changed_since: str | None = _option(
+        None,
+        "--changed-since",
+        "select tests whose file, or a conftest.py above it, changed since REV",
+        "REV",
+        group=SELECTION,
+        commands=_RUN,
+    )
+    affected_by: str | None = _option(
+        None,
+        "--affected-by",
+        "select tests that use code changed since REV (per earlier sweeps) and tests without recorded data",
+        "REV",
+        group=SELECTION,
+        commands=_RUN,
+    )
+    only_failed_of: str | None = _option(
+        None,
+        "--only-failed-of",
+        "select tests that are blocked, unresolved or in an error in this sweep",
+        "SWEEP",
+        group=SELECTION,
+        commands=_RUN,
+    )
     agent_type: str = _option(
         "claude", "--agent", "use this agent type: claude (default), offline, or any agent type of mngr", "TYPE"
     )
@@ -269,7 +301,7 @@ class RunOptions:
     python: str | None = _option(
         None, "--python", "run tests with this Python (default: the project's venv, or python3)", "PATH"
     )
-    is_trial_skipped: bool = _option(
+    is_preflight_skipped: bool = _option(
         False, "--no-preflight", "do not run the tests in a fresh copy before launch", group=TESTS, commands=_RUN
     )
     verifies: bool = _option(
@@ -402,6 +434,16 @@ class RunOptions:
     """Whether the mngr home and the tmux server belong to this sweep only, so that `clean` removes them."""
 
     @property
+    def baseline_runs(self) -> int:
+        """How often to run each test before launch."""
+        return self.baseline or {None: 0, "flaky": 3}.get(self.only, 1)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all agents run on this machine."""
+        return self.provider == "local" and not self.hosts
+
+    @property
     def run_limits(self) -> RunLimits:
         """The limits of a test run."""
         return RunLimits(**{limit.name: getattr(self, limit.name) for limit in fields(RunLimits)})
@@ -429,8 +471,10 @@ OPTIONS: Final = _options()
 
 
 def check_options(options: RunOptions) -> None:
-    """Raise UsageError for the first number that is out of range."""
+    """Raise UsageError for the first number that is out of range, and for options that exclude each other."""
     for option in OPTIONS:
         rule, value = option.flag.rule, getattr(options, option.field)
         if rule is not None and value is not None and not rule.accepts(value):
             raise UsageError(f"invalid value for {option.flag.name}: {value:g}", rule.hint)
+    if options.is_preflight_skipped and options.baseline_runs:
+        raise UsageError("--no-preflight conflicts with --baseline and --only", "omit one of them")

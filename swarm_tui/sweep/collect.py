@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal
+from typing import Final
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.history import EVERY_SUBMODULE
@@ -34,6 +34,7 @@ from swarm_tui.journal.folder import find_sweep, list_sweeps
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.pulled_files import read_used_code
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.options import RunOptions
 from swarm_tui.model.results import OPEN_RESULTS, Baseline, State, summarize
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.model.used_code import UsedCode
@@ -56,17 +57,6 @@ _BASELINES: Final = {
     "flaky": frozenset({Baseline.FLAKY, Baseline.CLASH, Baseline.ORDER}),
     "green": frozenset({Baseline.GREEN}),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The conditions that a test must meet to be in the sweep; without any, all tests are."""
-
-    only: Literal["red", "flaky", "green"] | None = None
-    """Select tests by their baseline."""
-    changed_since: str | None = None
-    affected_by: str | None = None
-    only_failed_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,26 +85,21 @@ class Found:
 async def find_tests(
     repository: Repository,
     folder: Path,
-    *,
-    python: str | None,
-    arguments: Sequence[str],
-    selection: Selection,
-    setup: str | None = None,
+    options: RunOptions,
     progress: Progress,
     count: Progress = lambda _: None,
-    alone: Sequence[str] = (),
-    passed: Sequence[str] = (),
 ) -> Found:
     """Collect the tests with the project's interpreter and select; files that cannot be imported are left out.
 
-    `count` is called with the number of tests found so far. `passed` are the variable names of --pass-env.
+    `count` is called with the number of tests found so far.
     """
     progress("collecting the tests")
+    arguments, passed = options.pytest_arguments, options.passed_environment
 
     def tell(number: int) -> None:
         count(f"{counted(number, 'test')} so far")
 
-    interpreter, collected = await collect_tests(repository, folder, python, arguments, tell, passed)
+    interpreter, collected = await collect_tests(repository, folder, options.python, arguments, tell, passed)
     if not collected.tests or any(not error.test for error in collected.errors):
         refuse_errors(collected, passed)
     left_out = tuple(_error_sentence(error) for error in collected.errors)
@@ -124,26 +109,26 @@ async def find_tests(
         raise UsageError("pytest finds no tests here", "run `pytest --collect-only` to see what it collects")
     top = repository.root.resolve()
     root = checked_root(collected, top)
-    python_in_copy = named_python(python, folder, repository.root)[1] if python else ""
-    refuse_foreign_code(repository, collected, python_in_copy, setup)
-    selected = _select(collected, repository, root, selection)
+    python_in_copy = named_python(options.python, folder, repository.root)[1] if options.python else ""
+    refuse_foreign_code(repository, collected, python_in_copy, options.setup)
+    selected = _select(collected, repository, root, options)
     # pytest lists a test twice if its arguments do, or if a plugin gives two tests the same name.
     lines = {found.test: found.line for found in collected.tests if selected is None or found.test in selected}
     tests = tuple((test, _file_of(test, root, top), line) for test, line in lines.items())
-    if not tests and selection.affected_by:
-        raise NothingConcerned(f"no test is affected by the changes since {plain(selection.affected_by, 100)}")
+    if not tests and options.affected_by:
+        raise NothingConcerned(f"no test is affected by the changes since {plain(options.affected_by, 100)}")
     if not tests:
-        raise UsageError(f"none of the {len(collected.tests)} tests is selected", _why_none(selection))
-    options = options_of(arguments, collected.positional)
+        raise UsageError(f"none of the {len(collected.tests)} tests is selected", _why_none(options))
+    run_options = _for_any_copy(options_of(arguments, collected.positional), top, folder.resolve())
     return Found(
         tests=tests,
         traits={found.test: found.traits for found in collected.tests},
         python=python_in_copy or interpreter,
         folder=path_below(folder.resolve(), top),
         root=path_below(root, top),
-        run_options=(*_for_any_copy(options, top, folder.resolve()), *collected.single_run),
+        run_options=(*run_options, *collected.single_run),
         import_roots=import_roots(collected, top),
-        groups=groups_of(collected.tests, alone),
+        groups=groups_of(collected.tests, options.alone),
         left_out=left_out,
     )
 
@@ -286,17 +271,17 @@ def _file_of(test: str, root: Path, top: Path) -> str:
     return os.path.relpath(os.path.normpath(root / test.partition("::")[0]), top)
 
 
-def _select(collected: Collected, repository: Repository, root: Path, selection: Selection) -> Collection[str] | None:
+def _select(collected: Collected, repository: Repository, root: Path, options: RunOptions) -> Collection[str] | None:
     """Return the selected tests, or None for all."""
     selections: list[set[str]] = []
-    if selection.only_failed_of:
-        state = open_sweep(find_sweep(repository.root, selection.only_failed_of)).state
+    if options.only_failed_of:
+        state = open_sweep(find_sweep(repository.root, options.only_failed_of)).state
         done = (record for record in state.tests() if record.state is State.DONE)
         selections.append({record.test for record in done if record.result in OPEN_RESULTS})
-    if selection.changed_since:
-        selections.append(set(_changed_tests(collected, repository, root, selection.changed_since)))
-    if selection.affected_by:
-        reasons = _reasons(collected, repository, root, selection.affected_by)
+    if options.changed_since:
+        selections.append(set(_changed_tests(collected, repository, root, options.changed_since)))
+    if options.affected_by:
+        reasons = _reasons(collected, repository, root, options.affected_by)
         selections.append({test for test, reason in reasons.items() if reason})
     return set.intersection(*selections) if selections else None
 
@@ -369,7 +354,7 @@ class _ChangedCode:
         return found.stdout.decode("utf-8", "replace") if found.code == 0 else None
 
     def _read_used_code(self) -> Mapping[str, tuple[str, UsedCode]]:
-        """Return for each test the newest recording, with the commit that it was made on."""
+        """Return for each test the newest recording, with its commit."""
         used_code: dict[str, tuple[str, UsedCode]] = {}
         for folder in reversed(list_sweeps(self._repository.root)[-_MOST_SWEEPS:]):
             try:
@@ -383,24 +368,24 @@ class _ChangedCode:
         return used_code
 
 
-def choose_by_baseline(found: Found, selection: Selection) -> Found:
+def choose_by_baseline(found: Found, only: str | None) -> Found:
     """Return the tests with the selected baseline; raise NothingConcerned if there are none."""
-    if selection.only is None:
+    if only is None:
         return found
-    selected = _BASELINES[selection.only]
+    selected = _BASELINES[only]
     tests = tuple(entry for entry in found.tests if found.baselines.get(entry[0]) in selected)
     if not tests:
         counts = summarize([found.baselines.get(test, Baseline.UNKNOWN) for test, _, _ in found.tests])
-        raise NothingConcerned(f"no test is {selection.only} in a fresh copy ({counts}); nothing to do")
+        raise NothingConcerned(f"no test is {only} in a fresh copy ({counts}); nothing to do")
     return replace(found, tests=tests)
 
 
-def _why_none(selection: Selection) -> str:
+def _why_none(options: RunOptions) -> str:
     reasons = []
-    if selection.changed_since:
-        reasons.append(f"no test file has changed since {selection.changed_since}")
-    if selection.only_failed_of:
-        reasons.append(f"none failed in {selection.only_failed_of}")
+    if options.changed_since:
+        reasons.append(f"no test file has changed since {options.changed_since}")
+    if options.only_failed_of:
+        reasons.append(f"none failed in {options.only_failed_of}")
     return "; ".join(reasons)
 
 

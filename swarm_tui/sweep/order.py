@@ -1,4 +1,4 @@
-"""From what a person orders to a sweep that is about to begin: everything is checked before anything is written."""
+"""Checks the options of a sweep, and turns them into its spec. Nothing is written before all checks succeed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import posixpath
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from typing import Any, Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.checkouts import fill_commands
 from swarm_tui.adapters.mngr import Mngr
-from swarm_tui.adapters.mngr_messages import is_plain_value
+from swarm_tui.adapters.mngr_messages import CreateRequest, is_plain_value
 from swarm_tui.adapters.mngr_settings import (
     AgentTypes,
     check_address,
@@ -46,204 +46,165 @@ from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.results import Baseline
 from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.sweep.agent_context import agent_address
-from swarm_tui.sweep.collect import Found, Progress, Selection, choose_by_baseline, find_tests
+from swarm_tui.sweep.collect import Found, Progress, choose_by_baseline, find_tests
 from swarm_tui.sweep.copies import new_temporary_folder, task_for
 from swarm_tui.sweep.launch import environment_for
 from swarm_tui.sweep.notifications import read_notify_settings
-from swarm_tui.sweep.preflight import Live, PreflightOptions, run_preflight
+from swarm_tui.sweep.preflight import Live, run_preflight
 from swarm_tui.sweep.start import new_sweep_name, time_stamp, write_sweep
 from swarm_tui.sweep.withheld_variables import report_withheld
 
 SLOTS_HERE: Final = 4
 _NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Order(RunOptions):
-    """What a person asks for."""
-
-    folder: Path
-    selection: Selection = field(default_factory=Selection)
-    mngr: str | None = None
-    mngr_settings: MngrSettings | None = None
-    """For a sweep with a mngr home of its own; else those of the person's environment."""
+_UNCHECKED: Final = MngrSettings(path="")
 
 
 @dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What was found before a sweep: the repository, its commit, the identity for commits, and a mngr."""
+class CheckedOrder:
+    """Checked options, and what the checks found: first the project, then mngr, the hosts and the agents."""
 
-    repository: Repository
+    options: RunOptions
+    project: Repository
     base: str
+    base_name: str
     identity: tuple[str, str]
-    settings: MngrSettings
+    """The name and address of the user, for commits."""
+    fill: tuple[str, ...]
+    mngr: MngrSettings = _UNCHECKED
+    mngr_warning: str = ""
+    access: tuple[HostSettings, ...] = ()
+    new_host_dir: str = ""
     parent_type: str = ""
     is_cost_imputed: bool = False
     needed_environment: tuple[str, ...] = ()
-    fill: tuple[str, ...] = ()
-    """Shell commands that bring into a copy on this machine what git leaves out."""
-    access: tuple[HostSettings, ...] = ()
     unapproved_servers: tuple[str, ...] = ()
     outside_imports: tuple[str, ...] = ()
-    new_host_dir: str = ""
-    mngr_warning: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Project:
-    """The repository that a sweep is ordered in, its commit, and who commits."""
-
-    repository: Repository
-    base: str
-    person: tuple[str, str]
-    fill: tuple[str, ...]
+async def check_order(options: RunOptions, folder: Path, mngr: str | MngrSettings | None) -> CheckedOrder:
+    """Check options for a project; `mngr` is a program or complete settings, or None to find mngr."""
+    return await _check_mngr(await _check_project(options, folder), mngr)
 
 
-async def check_preconditions(order: Order) -> Preconditions:
-    return await _check_mngr(order, await _open_project(order))
-
-
-async def _open_project(order: Order) -> _Project:
-    """Check all of an order that takes no time."""
-    check_order(order)
-    if order.confinement is not None:
-        await check_confinement(order.confinement)
-    check_provider_options(order)
-    _check_hosts(order)
-    repository = await asyncio.to_thread(Repository.open, order.folder)
-    _check_name_of(repository.root)
+async def _check_project(options: RunOptions, folder: Path) -> CheckedOrder:
+    """Run the quick checks."""
+    check_machine(options)
+    if options.confinement is not None:
+        await check_confinement(options.confinement)
+    check_provider_options(options)
+    _check_hosts(options)
+    repository = await asyncio.to_thread(Repository.open, folder)
+    _check_folder_name(repository.root)
     base = await asyncio.to_thread(repository.head)
-    await asyncio.to_thread(_check_copies_of, repository)
-    if order.provider != "local" and await asyncio.to_thread(lambda: repository.is_shallow):
-        raise UsageError(
-            "this clone is shallow, and git pushes no shallow history to another machine",
-            "`git fetch --unshallow` first",
-        )
+    await asyncio.to_thread(_check_repository, repository, options)
     identity = await asyncio.to_thread(repository.identity)
-    _check_paths(order)
-    fill = await asyncio.to_thread(fill_commands, repository, base) if order.provider == "local" else ()
-    return _Project(repository, base, (identity.name, identity.email), fill)
+    _check_paths(options)
+    fill = await asyncio.to_thread(fill_commands, repository, base) if options.provider == LOCAL_HOST else ()
+    base_name = await asyncio.to_thread(repository.current_branch) or ""
+    return CheckedOrder(options, repository, base, base_name, (identity.name, identity.email), fill)
 
 
-async def _check_mngr(order: Order, project: _Project) -> Preconditions:
+async def _check_mngr(order: CheckedOrder, given: str | MngrSettings | None) -> CheckedOrder:
     """Check mngr, the hosts and the agents' login."""
-    repository, base = project.repository, project.base
-    settings, warning = await _settings(order)
+    options, repository = order.options, order.project
+    warning = ""
+    if isinstance(given, MngrSettings):
+        settings = given
+    else:
+        program = await find_mngr(given)
+        settings, warning = current_settings(program.path), program.warning
     host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
-    access = tuple(_access(order, host_dir, repository.root))
-    # The provider of the hosts may need variables.
-    mngr = Mngr(settings.path, mngr_environment(settings, passed_variables(order.passed_environment)), repository.root)
+    access = tuple(_access(options, host_dir, repository.root))
     new_host_dir = ""
-    if order.provider != LOCAL_HOST:
-        new_host_dir = await check_provider(mngr, order.provider, host_dir, repository.root)
+    if options.provider != LOCAL_HOST:
+        # The provider may need variables.
+        environment = mngr_environment(settings, passed_variables(options.passed_environment))
+        mngr = Mngr(settings.path, environment, repository.root)
+        new_host_dir = await check_provider(mngr, options.provider, host_dir, repository.root)
     parents = AgentTypes(host_dir, repository.root).parents()
-    kind = agent_type_of(order.agent_type, parents.get(order.agent_type, ""))
-    needed = kind.needed_variables(os.environ)
-    passed = passed_variables((*needed, *order.passed_environment))
-    login = await _check_agent_type(order, kind, parents, settings, repository.root, passed)
-    parent_type = parents.get(order.agent_type, "")
-    read = partial(repository.read_file, base)
-    if problem := await asyncio.to_thread(kind.project_problem, read):
-        raise UsageError(problem, "mend it and commit that: agents have what is committed")
-    servers = await asyncio.to_thread(kind.unapproved_servers, read)
-    imports = await asyncio.to_thread(kind.outside_imports, read)
-    imputed, person = login.is_subscription, project.person
-    found = (parent_type, imputed, needed, project.fill, access, servers, imports, new_host_dir)
-    return Preconditions(repository, base, person, settings, *found, mngr_warning=warning)
+    agent_type = agent_type_of(options.agent_type, parents.get(options.agent_type, ""))
+    needed = agent_type.needed_variables(os.environ)
+    login = await _check_agent_type(order, agent_type, frozenset(parents), settings, needed)
+    read = partial(repository.read_file, order.base)
+    if problem := await asyncio.to_thread(agent_type.project_problem, read):
+        raise UsageError(problem, "fix and commit this: agents use the committed files")
+    return replace(
+        order,
+        mngr=settings,
+        mngr_warning=warning,
+        access=access,
+        new_host_dir=new_host_dir,
+        parent_type=parents.get(options.agent_type, ""),
+        is_cost_imputed=login.is_subscription,
+        needed_environment=needed,
+        unapproved_servers=await asyncio.to_thread(agent_type.unapproved_servers, read),
+        outside_imports=await asyncio.to_thread(agent_type.outside_imports, read),
+    )
 
 
 async def prepare_sweep(
-    order: Order, progress: Progress, live: Live = lambda _: None, count: Live = lambda _: None
+    options: RunOptions,
+    folder: Path,
+    progress: Progress,
+    live: Live = lambda _: None,
+    count: Live = lambda _: None,
+    *,
+    mngr: str | MngrSettings | None = None,
 ) -> tuple[SweepSpec, list[SweptTest]]:
-    """Check an order, try its tests in a fresh copy, and return what the sweep is to be; its name is not taken yet.
+    """Check options, run the preflight, and return the spec and the tests. The name in the spec is not final.
 
-    `live` gets what is being done at the moment, again and again, and `count` how many tests were found so far.
+    `live` is called with the current activity, and `count` with the number of tests found so far.
     """
-    project = await _open_project(order)
-    options = _preflight_options(order, project.fill)
+    order = await _check_project(options, folder)
     async with AsyncExitStack() as stack:
         preflight = None
-        if options is not None:
-            started = run_preflight(project.repository, project.base, options, progress, live)
+        if not options.is_preflight_skipped:
+            started = run_preflight(order.project, order.base, options, order.fill, progress, live)
             preflight = await stack.enter_async_context(started)
-        # mngr takes a second to answer; the tests are collected meanwhile.
-        finding = asyncio.create_task(_find(order, project.repository, progress, count))
+        # mngr needs a second to answer, during which the tests are collected.
+        finding = asyncio.create_task(find_tests(order.project, folder, options, progress, count))
         try:
-            preconditions = await _check_mngr(order, project)
+            order = await _check_mngr(order, mngr)
             found = await finding
         finally:
             finding.cancel()
             await asyncio.wait([finding])
         if preflight is not None:
-            found = choose_by_baseline(await preflight.compare(found), order.selection)
-    if preconditions.mngr_warning:
-        progress(f"warning: {preconditions.mngr_warning}")
-    await report_uncommitted(preconditions, progress)
-    passed = (*order.passed_environment, *preconditions.needed_environment)
-    for sentence in await asyncio.to_thread(report_withheld, project.repository, project.base, passed):
+            found = choose_by_baseline(await preflight.compare(found), options.only)
+    await report_order(order, progress)
+    passed = (*options.passed_environment, *order.needed_environment)
+    for sentence in await asyncio.to_thread(report_withheld, order.project, order.base, passed):
         progress(sentence)
-    spec = compose_spec(order, found, preconditions)
+    spec = compose_spec(order, found)
     tests = [with_findings(test, found) for test in derive_tests(spec.sweep, list(found.tests))]
     _check_launch(spec, tests[0])
     return spec, tests
 
 
 def with_findings(test: SweptTest, found: Found) -> SweptTest:
-    """Return a test with what is known of it; those that clash with others are never at work side by side."""
+    """Return a test with its traits, baseline and group; tests that conflict with others are in one group."""
     baseline = found.baselines.get(test.test, Baseline.UNKNOWN)
     group = found.groups.get(test.test, "") or (baseline.value if baseline is Baseline.CLASH else "")
     return test.model_copy(update={"traits": found.traits.get(test.test, ()), "group": group, "baseline": baseline})
 
 
-def _preflight_options(order: Order, fill: tuple[str, ...]) -> PreflightOptions | None:
-    """Return the options of the preflight, or None for no preflight."""
-    runs = order.baseline or {None: None, "flaky": 3}.get(order.selection.only, 1)
-    if order.is_trial_skipped and runs:
-        raise UsageError("--no-preflight leaves no baseline", "leave it out, or --only and --baseline")
-    if order.is_trial_skipped:
-        return None
-    known = (order.records,) if order.records is not None else ()
-    return PreflightOptions(
-        order.pytest_arguments,
-        order.setup or "",
-        fill,
-        order.run_limits,
-        runs,
-        has_checkout=order.provider == LOCAL_HOST and not order.hosts,
-        not_needed=known,
-    )
-
-
-async def _find(order: Order, repository: Repository, progress: Progress, count: Live) -> Found:
-    return await find_tests(
-        repository,
-        order.folder,
-        python=order.python,
-        arguments=order.pytest_arguments,
-        selection=order.selection,
-        setup=order.setup,
-        progress=progress,
-        count=count,
-        alone=order.alone,
-        passed=order.passed_environment,
-    )
-
-
-async def report_uncommitted(preconditions: Preconditions, progress: Progress) -> None:
-    """Say that what is not committed stays with the person."""
-    dirty = await asyncio.to_thread(preconditions.repository.dirty_paths)
+async def report_order(order: CheckedOrder, progress: Progress) -> None:
+    """Report mngr's warning, and that agents do not get uncommitted changes."""
+    if order.mngr_warning:
+        progress(f"warning: {order.mngr_warning}")
+    dirty = await asyncio.to_thread(order.project.dirty_paths)
     if dirty:
-        stays = "1 uncommitted change stays" if len(dirty) == 1 else f"{len(dirty)} uncommitted changes stay"
-        progress(f"{stays} with you: the agents begin at commit {preconditions.base[:10]}")
+        changes = "1 uncommitted change" if len(dirty) == 1 else f"{len(dirty)} uncommitted changes"
+        progress(f"agents start at commit {order.base[:10]}, without {changes} of your checkout")
 
 
 def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
-    """Take a name for the sweep and write it down; the engine may begin."""
+    """Choose the final name of a sweep and write its folder; the engine may start afterwards."""
     repository = Path(spec.repository)
     name = new_sweep_name(repository)
     named = [(test.test, test.file, test.line) for test in tests]
     folder = SweepFolder(runs_folder(repository) / name)
-    # The names are derived anew; what a test is about stays.
+    # Agents and branches have the name of the sweep in their names.
     derived = [
         test.model_copy(update={"agent": new.agent, "branch": new.branch})
         for new, test in zip(derive_tests(name, named), tests, strict=True)
@@ -252,61 +213,66 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
         named_spec = spec.model_copy(update={"sweep": name, "temporary": new_temporary_folder(spec)})
         write_sweep(folder, named_spec, derived)
     except JournalError:
-        # A sweep that could not be written down is none; half of it would be in the way.
+        # A partly written sweep would be listed with the others.
         shutil.rmtree(folder.root, ignore_errors=True)
         raise
     return folder
 
 
-def check_order(order: Order) -> None:
-    """Refuse what no project could change: numbers that make no sense, programs that are missing."""
-    check_options(order)
+def check_machine(options: RunOptions) -> None:
+    """Raise an error for options or missing programs that prevent a sweep in any project."""
+    check_options(options)
     read_notify_settings()
-    for flag, names in (("--pass-env", order.passed_environment), ("--integrator-env", order.integrator_environment)):
+    passed = {"--pass-env": options.passed_environment, "--integrator-env": options.integrator_environment}
+    for flag, names in passed.items():
         unset = [name for name in names if name not in os.environ]
         if unset:
-            raise UsageError(f"{flag} names {', '.join(unset)}, which is not set here", "export it, or leave it out")
-    if order.integrator_prompt is not None:
-        check_template(Path(order.integrator_prompt))
+            raise UsageError(f"{flag}: {', '.join(unset)} is not set", "export it, or omit the option")
+    if options.integrator_prompt is not None:
+        check_template(Path(options.integrator_prompt))
     for program in _NEEDED_PROGRAMS:
         if shutil.which(program) is None:
             raise ProgramMissing(f"{program} is not installed", how_to_get(program))
 
 
-def _check_name_of(folder: Path) -> None:
+def _check_folder_name(folder: Path) -> None:
     if not is_plain_value(str(folder)):
         raise UsageError(
-            f"agents cannot be told of the folder {str(folder)!r}: a shell would act on signs in its name",
-            "rename it, or clone it into one of letters, digits, spaces and . / : , @ % + = _ -",
+            f"the path {str(folder)!r} has characters that a shell would interpret",
+            "rename the folder, or clone it into a path of letters, digits, spaces and . / : , @ % + = _ -",
         )
 
 
-def _check_copies_of(repository: Repository) -> None:
+def _check_repository(repository: Repository, options: RunOptions) -> None:
     if repository.object_format == "sha256":
-        raise UsageError("mngr makes no copies of a repository with SHA-256 ids", "use a clone that has SHA-1 ids")
+        raise UsageError("mngr cannot copy a repository with SHA-256 ids", "use a clone with SHA-1 ids")
     if repository.ref("refs/heads/swarm") is not None:
         raise UsageError(
-            "a branch is named swarm: git keeps no branches of a sweep, swarm/..., beside it",
-            "give it another name: `git branch --move swarm NAME`",
+            "a branch is named swarm, so git cannot create the branches swarm/... of a sweep",
+            "rename it: `git branch --move swarm NAME`",
+        )
+    if options.provider != LOCAL_HOST and repository.is_shallow:
+        raise UsageError(
+            "this clone is shallow, and git cannot push a shallow history to a host", "run `git fetch --unshallow`"
         )
 
 
-def _check_hosts(order: Order) -> None:
-    if not order.hosts:
-        if order.provider == LOCAL_HOST and order.per_host != RunOptions().per_host:
-            raise UsageError("--per-host is for hosts, and none is given", "give --host or --provider, or use --slots")
+def _check_hosts(options: RunOptions) -> None:
+    if not options.hosts:
+        if options.provider == LOCAL_HOST and options.per_host != RunOptions().per_host:
+            raise UsageError("--per-host requires --host or --provider", "add one of them, or use --slots")
         return
-    if order.transfer != "mirror":
-        raise UsageError("--transfer worktree needs the repository itself", "leave it out: hosts get copies")
-    repeated = [name for name, count in Counter(order.hosts).items() if count > 1]
+    if options.transfer != "mirror":
+        raise UsageError("--transfer worktree conflicts with --host", "omit --transfer: hosts get full copies")
+    repeated = [name for name, count in Counter(options.hosts).items() if count > 1]
     if repeated:
-        raise UsageError(f"--host {repeated[0]} is given twice", "--per-host says how many agents it gets")
+        raise UsageError(f"--host {repeated[0]} is given twice", "--per-host sets the number of its agents")
 
 
-def _access(order: Order, host_dir: Path, repository: Path) -> Iterator[HostSettings]:
-    """Return how each host is reached; UsageError for one that mngr does not know."""
-    known = read_hosts(host_dir, repository) if order.hosts else []
-    for name in order.hosts:
+def _access(options: RunOptions, host_dir: Path, repository: Path) -> Iterator[HostSettings]:
+    """Yield the connection to each host; raise UsageError for unknown hosts."""
+    known = read_hosts(host_dir, repository) if options.hosts else []
+    for name in options.hosts:
         host = find_host(known, name)
         if not posixpath.isabs(host.host_dir):
             raise UsageError(
@@ -316,92 +282,68 @@ def _access(order: Order, host_dir: Path, repository: Path) -> Iterator[HostSett
         yield host.access
 
 
-def _check_paths(order: Order) -> None:
+def _check_paths(options: RunOptions) -> None:
     for option in OPTIONS:
-        name, path = option.flag.name, getattr(order, option.field)
+        name, path = option.flag.name, getattr(options, option.field)
         if path is None or option.flag.path not in ("file", "folder"):
             continue
         if not Path(path).exists():
-            raise UsageError(f"{name} names {path}, which does not exist")
+            raise UsageError(f"{name} {path} does not exist")
         if option.flag.path == "folder" and not Path(path).is_dir():
-            raise UsageError(
-                f"{name} names {path}, which is no folder", f"give the folder that holds the {option.field}"
-            )
-
-
-async def _settings(order: Order) -> tuple[MngrSettings, str]:
-    """Return mngr's settings, and a warning about its version."""
-    if order.mngr_settings is not None:
-        return order.mngr_settings, ""
-    found = await find_mngr(order.mngr)
-    return current_settings(found.path), found.warning
+            raise UsageError(f"{name} {path} is not a folder", f"use the folder of the {option.field}")
 
 
 async def _check_agent_type(
-    order: Order,
-    kind: AgentType,
-    parents: Mapping[str, str],
+    order: CheckedOrder,
+    agent_type: AgentType,
+    derived_types: frozenset[str],
     settings: MngrSettings,
-    repository: Path,
-    passed: Mapping[str, str],
+    needed_variables: tuple[str, ...],
 ) -> Login:
-    if kind.is_ours:
+    if agent_type.is_ours:
         return Login(None)
-    problem, hint = kind.argument_problem(order.agent_arguments)
+    problem, hint = agent_type.argument_problem(order.options.agent_arguments)
     if problem:
         raise UsageError(problem, hint)
+    passed = passed_variables((*needed_variables, *order.options.passed_environment))
     environment = mngr_environment(settings, passed)
-    if kind.program:
-        await check_program(kind, environment)
-    check_home(kind, environment)
-    login = await check_login(kind, environment)
-    mngr = Mngr(settings.path, mngr_environment(settings), repository)
+    if agent_type.program:
+        await check_program(agent_type, environment)
+    check_home(agent_type, environment)
+    login = await check_login(agent_type, environment)
+    mngr = Mngr(settings.path, mngr_environment(settings), order.project.root)
     names = {plugin.name for plugin in await mngr.plugins() if plugin.is_enabled}
-    known = names | {name.replace("_", "-") for name in names} | set(parents)
-    if order.agent_type not in known:
+    known = names | {name.replace("_", "-") for name in names} | derived_types
+    if agent_type.name not in known:
         raise UsageError(
-            f"mngr knows no agent type {order.agent_type!r}", "`mngr plugin list` shows them; `--agent offline` is ours"
+            f"unknown agent type: {agent_type.name}",
+            "`mngr plugin list` lists the types of mngr; `--agent offline` is built in",
         )
     return login
 
 
-def compose_spec(order: Order, found: Found, preconditions: Preconditions) -> SweepSpec:
-    """Return what is written down of a sweep; its name may turn out to be taken."""
-    options: dict[str, Any] = {option.name: getattr(order, option.name) for option in fields(RunOptions)}
+def compose_spec(order: CheckedOrder, found: Found) -> SweepSpec:
+    """Return the spec of a sweep with a provisional name."""
+    options = order.options
+    content: dict[str, Any] = {option.name: getattr(options, option.name) for option in fields(RunOptions)}
     paths = {option.field for option in OPTIONS if option.flag.path is not None}
-    options |= {name: str(Path(options[name]).absolute()) for name in paths if options[name] is not None}
-    kind = agent_type_of(order.agent_type, preconditions.parent_type)
-    now = time.time()
-    found_out = {
+    content |= {name: str(Path(content[name]).absolute()) for name in paths if content[name] is not None}
+    for source in (order, found):
+        names = (each.name for each in fields(source) if each.name in SweepSpec.model_fields and each.name != "tests")
+        content |= {name: getattr(source, name) for name in names}
+    now, agent_type = time.time(), agent_type_of(options.agent_type, order.parent_type)
+    content |= {
         "sweep": time_stamp(now),
-        "repository": str(preconditions.repository.root.resolve()),
-        "base": preconditions.base,
-        "base_name": preconditions.repository.current_branch() or "",
         "created_at": now,
-        "slots": order.slots or (order.per_host * len(order.hosts) if order.hosts else SLOTS_HERE),
-        "integrator": order.integrator or ("agent" if kind.has_model else "builtin"),
-        "python": found.python,
-        "run_options": found.run_options,
-        "folder": found.folder,
-        "root": found.root,
-        "import_roots": found.import_roots,
-        "left_out": found.left_out,
-        "identity": preconditions.identity,
-        "mngr": preconditions.settings,
-        "parent_type": preconditions.parent_type,
-        "is_cost_imputed": preconditions.is_cost_imputed,
-        "needed_environment": preconditions.needed_environment,
-        "unapproved_servers": preconditions.unapproved_servers,
-        "outside_imports": preconditions.outside_imports,
-        "fill": preconditions.fill,
-        "access": preconditions.access,
-        "new_host_dir": preconditions.new_host_dir,
+        "repository": str(order.project.root.resolve()),
+        "slots": options.slots or (options.per_host * len(options.hosts) if options.hosts else SLOTS_HERE),
+        "integrator": options.integrator or ("agent" if agent_type.has_model else "builtin"),
     }
-    return SweepSpec.model_validate(options | found_out)
+    return SweepSpec.model_validate(content)
 
 
 def _check_launch(spec: SweepSpec, test: SweptTest) -> None:
-    """Find out now what would make every launch fail: the prompt, and paths that cannot be given to an agent."""
+    """Raise UsageError for problems that would make every launch fail: in the prompt, or in paths for agents."""
     record = TestRecord(test=test.test, agent=test.agent, branch=test.branch, file=test.file)
     template = Path(spec.mapper_prompt) if spec.mapper_prompt else MAPPER_TEMPLATE
     render_prompt(template, task_for(spec, record))
@@ -409,9 +351,7 @@ def _check_launch(spec: SweepSpec, test: SweptTest) -> None:
 
 
 def check_request(spec: SweepSpec, test: SweptTest) -> None:
-    """Raise UsageError for names, labels and paths of a sweep that cannot be given to an agent."""
-    from swarm_tui.adapters.mngr_messages import CreateRequest
-
+    """Raise UsageError for names, labels and paths of a sweep that an agent cannot get."""
     agent_folder = SweepFolder(runs_folder(Path(spec.repository)) / spec.sweep).agent(test.agent).absolute()
     around = AgentPaths(local_package_dir(agent_folder.parent), str(agent_folder), is_root=False)
     address = agent_address(spec, open_hosts(spec).local.host_dir, test.agent, 1)

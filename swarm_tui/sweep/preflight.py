@@ -19,8 +19,8 @@ from swarm_tui.adapters.git.working_tree import ignored_project_files
 from swarm_tui.adapters.pytest import Collected, SetUpFailed, TestRun, pytest_argument
 from swarm_tui.errors import AdapterError, SwarmError, UsageError
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.options import RunOptions
 from swarm_tui.model.results import Baseline, classify, summarize
-from swarm_tui.model.run_limits import RunLimits
 from swarm_tui.model.text import plain
 from swarm_tui.sweep.collect import Found, Progress
 from swarm_tui.sweep.preflight_causes import (
@@ -65,7 +65,7 @@ class BaselineRuns:
     problems: dict[str, str] = field(default_factory=dict)
     """Why the outcome of a test is unknown."""
     is_cut: bool = False
-    """Whether the time limit ended the runs."""
+    """Whether the time limit was reached."""
 
     def baseline_of(self, test: str) -> Baseline:
         return classify(self.together.get(test, ()), self.alone.get(test, ()), self.in_order.get(test, ""))
@@ -160,21 +160,6 @@ def _in_whole_files(tests: Sequence[str]) -> list[list[str]]:
     return batches
 
 
-@dataclass(frozen=True, slots=True)
-class PreflightOptions:
-    """The options that affect the preflight and how copies are created."""
-
-    arguments: Sequence[str] = ()
-    setup: str = ""
-    fill: tuple[str, ...] = ()
-    limits: RunLimits = field(default_factory=RunLimits)
-    baseline: int | None = None
-    has_checkout: bool = True
-    """Whether the set-up command can read the checkout. On other hosts it cannot."""
-    not_needed: tuple[str, ...] = ()
-    """Ignored folders that agents do not need in their copies."""
-
-
 class Preflight:
     """A fresh copy that is created in the background and then compared with the checkout."""
 
@@ -183,7 +168,7 @@ class Preflight:
         copies: TestCopies,
         repository: Repository,
         base: str,
-        options: PreflightOptions,
+        options: RunOptions,
         progress: Progress,
         live: Live,
     ) -> None:
@@ -233,9 +218,9 @@ class Preflight:
             found.folder,
             found.root,
             found.import_roots,
-            self._options.setup,
-            self._options.has_checkout,
-            self._options.limits.passed_environment,
+            self._options.setup or "",
+            self._options.is_local,
+            self._options.passed_environment,
         )
         here = {test.test for test in collected.tests} if collected is not None else set()
         missing = [(test, file) for test, file, _ in found.tests if test not in here]
@@ -251,8 +236,8 @@ class Preflight:
                 f"tests in a copy import {modules} from your checkout, so changes by agents would not be tested; "
                 "install the project in each copy with --setup, and name that Python with --python"
             )
-        if kept.tests and self._options.baseline:
-            kept, more = await self._run(kept, self._options.baseline, facts)
+        if kept.tests and self._options.baseline_runs:
+            kept, more = await self._run(kept, self._options.baseline_runs, facts)
             for cause, tests in more.items():
                 causes.setdefault(cause, []).extend(tests)
         sentences = tuple(cause.sentence(tests) for cause, tests in causes.items())
@@ -276,7 +261,7 @@ class Preflight:
         top = self._repository.root
         in_checkout = re.compile(re.escape(str(top)) + r"(?=/|$|::)")
         words, dropped, named = [], 0, 0
-        for word in self._options.arguments:
+        for word in self._options.pytest_arguments:
             path = in_checkout.sub(".", word.partition("::")[0])
             places = [Path(self._copies.settings.folder) / path, Path(path)]
             is_path = not word.startswith("-") and any((top / place).exists() for place in places)
@@ -331,11 +316,10 @@ class Preflight:
         self._progress(f"preflight: {counted(len(kept.tests), 'test')} ({self._seconds:.1f} s)")
 
     def _missing_paths(self) -> list[str]:
-        top = self._repository.root
-        not_needed = {str((top / path).resolve()) for path in self._options.not_needed}
-        return [
-            path for path in ignored_project_files(self._repository) if str((top / path).resolve()) not in not_needed
-        ]
+        top, records = self._repository.root, self._options.records
+        ignored = ignored_project_files(self._repository)
+        # Agents read records from their own folder.
+        return [path for path in ignored if not records or (top / path).resolve() != (top / records).resolve()]
 
     @property
     def _seconds(self) -> float:
@@ -359,12 +343,17 @@ class Preflight:
 
 @contextlib.asynccontextmanager
 async def run_preflight(
-    repository: Repository, base: str, options: PreflightOptions, progress: Progress, live: Live
+    repository: Repository,
+    base: str,
+    options: RunOptions,
+    fill: tuple[str, ...],
+    progress: Progress,
+    live: Live,
 ) -> AsyncIterator[Preflight]:
-    """Start to create a fresh copy; remove it at the end."""
-    count = max(COPIES, options.baseline) if options.baseline else 1
-    checkout = str(repository.root)
-    settings = TestSettings("", setup=options.setup, checkout=checkout, fill=options.fill, limits=options.limits)
+    """Start to create a fresh copy; remove it at the end. `fill` are shell commands that add files to it."""
+    count = max(COPIES, options.baseline_runs) if options.baseline_runs else 1
+    checkout, setup = str(repository.root), options.setup or ""
+    settings = TestSettings("", setup=setup, checkout=checkout, fill=fill, limits=options.run_limits)
     with ObjectSpace(repository) as space:
         copies = TestCopies(space, settings, ResultCache(None, ""), base=base, count=count)
         preflight = Preflight(copies, repository, base, options, progress, live)

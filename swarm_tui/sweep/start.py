@@ -1,4 +1,4 @@
-"""Begins a sweep: writes its folder, and starts the engine as a process of its own."""
+"""Writes the folder of a new sweep, and starts engine processes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from swarm_tui.journal.follow import EventFollower
 from swarm_tui.model.spec import SweepSpec, SweptTest
 from swarm_tui.model.text import plain
 
-SAID_AFTER: Final = 5.0
+SLOW_START: Final = 5.0
+"""Seconds after which a slow start is reported."""
 LETTERS: Final = 5
-"""Of the id of a sweep, behind the second it began in: one of 11 million words."""
+"""The number of random letters in a sweep's name, which has 11 million combinations."""
 SPACE_NEEDED: Final = 1 << 16
 """The free bytes on the disk that an engine needs to start and to log an error."""
 
 
 def new_sweep_name(repository: Path) -> str:
-    """Return a new id for a sweep that begins now, and make its folder.
+    """Return the name of a new sweep, and create its folder.
 
-    Agents, terminals and refs are named after it, and sweeps of other repositories and worktrees share those names:
-    the time is followed by letters that no other sweep of the same second has.
+    Agents, terminals and refs have the name in their names, together with those of other repositories. So the name is
+    the time and random letters.
     """
     runs = create_runs_folder(repository)
     letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(LETTERS))
@@ -46,12 +47,12 @@ def new_sweep_name(repository: Path) -> str:
 
 
 def time_stamp(moment: float) -> str:
-    """Return the time with which the id of a sweep begins."""
+    """Return the time at the start of a sweep's name."""
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime(moment))
 
 
 def _free_second(runs: Path) -> float:
-    """Return the time, or a later second: sweeps are sorted by name, and named by its beginning."""
+    """Return the current time, or the next second without a sweep, because sweeps are sorted by name."""
     moment = time.time()
     while any(runs.glob(f"{time_stamp(moment)}*")):
         moment += 1
@@ -59,7 +60,7 @@ def _free_second(runs: Path) -> float:
 
 
 def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]) -> None:
-    """Write sweep.json, with all tests in it, and the first events."""
+    """Write sweep.json with all tests, and the first events."""
     spec = spec.model_copy(update={"tests": tuple(tests)})
     folder.write_spec(spec)
     with JournalWriter(folder.events) as writer:
@@ -77,7 +78,7 @@ def start_engine(
     is_relaunching: bool = False,
     say: Callable[[str], object] = lambda text: None,
 ) -> int:
-    """Start the engine of a sweep as a detached process, wait until it has begun, and return its process id."""
+    """Start the engine of a sweep as a detached process, wait for its first event, and return its process id."""
     _check_disk(folder)
     passed = passed_variables(passed_environment)
     root = folder.root.absolute()
@@ -90,22 +91,21 @@ def start_engine(
         log=folder.engine_log,
     )
     follower = EventFollower(folder.events, size)
-    said_at = time.monotonic() + SAID_AFTER
+    said_at = time.monotonic() + SLOW_START
     while True:
         is_running = is_alive(process_id)
         if any(isinstance(event, EngineStarted) and event.pid == process_id for event in follower.read().events):
             return process_id
         if not is_running:
-            raise SwarmError(f"the engine did not start: {last_log_line(folder, log_size) or 'it has died'}")
+            raise SwarmError(f"the engine did not start: {last_log_line(folder, log_size) or 'it exited'}")
         if time.monotonic() > said_at:
-            # However long that is, it may take its time: it is alive.
-            say(f"the engine reads its journal of {size // 1_000_000} MB")
+            say(f"the engine is reading its journal ({size // 1_000_000} MB)")
             said_at = float("inf")
         time.sleep(0.02)
 
 
 def _check_disk(folder: SweepFolder) -> None:
-    """Say beforehand what an engine could not: without space on the disk it dies without a word."""
+    """Raise SwarmError if the disk is full, because an engine could not report that."""
     scrap = folder.root / f".space-{os.getpid()}"
     try:
         try:
@@ -115,12 +115,12 @@ def _check_disk(folder: SweepFolder) -> None:
     except OSError as error:
         raise SwarmError(
             f"the engine cannot write in {folder.root}: {error.strerror or error}",
-            f"nothing is lost; when that is mended, `swarm-tui resume {folder.name}` goes on",
+            f"nothing is lost; fix this, then run `swarm-tui resume {folder.name}`",
         ) from error
 
 
 def last_log_line(folder: SweepFolder, offset: int = 0) -> str:
-    """Return the last line that an engine wrote into its log after `offset`."""
+    """Return the last line of the engine's log after `offset`."""
     try:
         with open_regular(folder.engine_log) as file:
             file.seek(offset)

@@ -1,4 +1,4 @@
-"""From what a person orders for a tutorial to a sweep over batches of its blocks: all is checked before it begins."""
+"""Checks the options of a tutorial sweep, and turns them into its spec."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from swarm_tui.agents.types import agent_type_of
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.options import RunOptions
 from swarm_tui.model.spec import SweepSpec, SweptTest, derive_tests
 from swarm_tui.model.text import plain
 from swarm_tui.sweep.collect import Found, Progress, checked_root, collect_tests, refuse_errors
-from swarm_tui.sweep.order import Order, check_preconditions, check_request, compose_spec, report_uncommitted
+from swarm_tui.sweep.order import check_order, check_request, compose_spec, report_order
 from swarm_tui.sweep.tutorial_work import tutorial_prompt
 from swarm_tui.testing.python import import_roots, path_below
 from swarm_tui.tutorial.open_work import (
@@ -38,7 +39,7 @@ LARGEST_BATCH: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class TutorialOptions:
-    """What a person wants to be done to a tutorial."""
+    """The options of `tutorial fill` and `tutorial sync`."""
 
     action: Action
     tutorial: Path
@@ -56,26 +57,31 @@ class _Places:
 
 
 async def prepare_tutorial(
-    order: Order, options: TutorialOptions, progress: Progress
+    run_options: RunOptions,
+    options: TutorialOptions,
+    folder: Path,
+    progress: Progress,
+    *,
+    mngr: str | None = None,
 ) -> tuple[SweepSpec, list[SweptTest], OpenWork] | None:
-    """Check an order and return what the sweep is to be; None when nothing is left to do."""
+    """Check options and return the spec, the tests and the open work; None if nothing is left to do."""
     if not 1 <= options.batch <= LARGEST_BATCH:
-        raise UsageError(f"--batch {options.batch} is no batch", f"give 1 to {LARGEST_BATCH} blocks to an agent")
-    repository = await asyncio.to_thread(Repository.open, order.folder)
+        raise UsageError(f"invalid value for --batch: {options.batch}", f"use 1 to {LARGEST_BATCH} blocks")
+    repository = await asyncio.to_thread(Repository.open, folder)
     places = _places(repository, options)
     found = await asyncio.to_thread(_read, repository, places, progress)
     loop = find_open_work(options.action, found)
     if not loop.items and not loop.removed:
         return None
-    if agent_type_of(order.agent_type).plays_records and order.records is None and loop.items:
+    if agent_type_of(run_options.agent_type).plays_records and run_options.records is None and loop.items:
         raise UsageError("the offline agent plays records, and none are given", "give a folder of them with --records")
-    preconditions = await check_preconditions(order)
-    how = await _how_to_test(repository, order, places, progress)
-    await report_uncommitted(preconditions, progress)
-    spec = compose_spec(order, how, preconditions).model_copy(
+    order = await check_order(run_options, folder, mngr)
+    how = await _how_to_test(repository, folder, run_options, places, progress)
+    await report_order(order, progress)
+    spec = compose_spec(order, how).model_copy(
         update={
             "kind": options.action,
-            "tutorial": str(preconditions.repository.root.resolve() / places.tutorial),
+            "tutorial": str(repository.root.resolve() / places.tutorial),
             "tests_folder": places.tests,
             "material": tuple(_checked_material(path) for path in options.material),
             "integrator": "builtin",
@@ -137,16 +143,18 @@ def _read(repository: Repository, places: _Places, progress: Progress) -> Commit
     return found
 
 
-async def _how_to_test(repository: Repository, order: Order, places: _Places, progress: Progress) -> Found:
-    """Return how tests are run here; a tutorial without tests needs only an interpreter."""
-    top, folder = repository.root.resolve(), order.folder.resolve()
+async def _how_to_test(
+    repository: Repository, folder: Path, options: RunOptions, places: _Places, progress: Progress
+) -> Found:
+    """Return how to run tests; a tutorial without tests needs only an interpreter."""
+    top, folder = repository.root.resolve(), folder.resolve()
     if not places.tests:
-        python = order.python or shutil.which("python3") or sys.executable
+        python = options.python or shutil.which("python3") or sys.executable
         return Found((), python, path_below(folder, top), "", (), ())
     progress("collecting the tests")
     arguments = [os.path.relpath(top / places.tests, folder)]
-    passed = order.passed_environment
-    python, collected = await collect_tests(repository, order.folder, order.python, arguments, passed=passed)
+    passed = options.passed_environment
+    python, collected = await collect_tests(repository, folder, options.python, arguments, passed=passed)
     refuse_errors(collected, passed)
     root = checked_root(collected, top)
     return Found((), python, path_below(folder, top), path_below(root, top), (), import_roots(collected, top))

@@ -24,10 +24,11 @@ from swarm_tui.journal.append import JournalWriter, engine_process_id
 from swarm_tui.journal.events import Harvested
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.state import SweepState
+from swarm_tui.model.options import RunOptions
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.engine import make_context
 from swarm_tui.sweep.launch import create_request
-from swarm_tui.sweep.order import Order, begin_sweep, prepare_sweep
+from swarm_tui.sweep.order import begin_sweep, prepare_sweep
 from swarm_tui.sweep.slots import CREATES_AT_ONCE
 from tests.attacks.real_kills import isolated
 from tests.git_project import GitProject
@@ -78,15 +79,14 @@ def by_script(root: Path, environment: dict[str, str], agents: int, slots: int, 
     """Return the seconds that a bare script takes: the same creates, slots and waits, and a fetch at the end."""
     project = make_project(root, agents)
     os.environ |= environment
-    order = Order(
-        folder=project.root,
+    options = RunOptions(
         agent_type="offline",
         records=str(project.root / "records"),
         python=python,
         slots=slots,
         integrator="none",
     )
-    folder = begin_sweep(*asyncio.run(prepare_sweep(order, lambda _: None)))
+    folder = begin_sweep(*asyncio.run(prepare_sweep(options, project.root, lambda _: None)))
     state = SweepState().apply_all(recover_journal(folder.events).events)
     with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as writer:
         context = make_context(folder, folder.read_spec(), writer, state)

@@ -1,36 +1,38 @@
-"""Every option that is given on the command line stands in the sweep's sweep.json, and no other one changes with it."""
+"""Each option on the command line is written to sweep.json and changes no other option."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.cli.sweep_options import add_options, order_of
+from swarm_tui.cli.sweep_options import add_options, read_options
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.options import OPTIONS, Option, parse_confinement, parse_duration
+from swarm_tui.model.options import OPTIONS, Option, RunOptions, parse_confinement, parse_duration
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.sweep.collect import Found
-from swarm_tui.sweep.order import Preconditions, compose_spec
+from swarm_tui.sweep.order import CheckedOrder, compose_spec
 from tests.git_project import GitProject
 
 FOUND = Found((), "/found/python", "inner", "root", ("-q",), ("src",))
 
 
 @pytest.fixture(scope="module")
-def preconditions(tmp_path_factory: pytest.TempPathFactory) -> Preconditions:
+def order(tmp_path_factory: pytest.TempPathFactory) -> CheckedOrder:
     project = GitProject(tmp_path_factory.mktemp("options") / "project")
     base = project.commit("Begin", {"a.txt": "a"})
-    return Preconditions(Repository.open(project.root), base, ("Ada", "ada@example.org"), MngrSettings(path="mngr"))
+    identity, mngr = ("Ada", "ada@example.org"), MngrSettings(path="mngr")
+    return CheckedOrder(RunOptions(), Repository.open(project.root), base, "main", identity, (), mngr)
 
 
 def words_and_value(option: Option) -> tuple[list[str], Any]:
-    """Return words that give the option something that is not its default, and what they mean."""
+    """Return arguments that set an option to another value than its default, and the value."""
     flag, kind = option.flag, option.type
     choices = [get_args(part) for part in (kind, *get_args(kind)) if get_origin(part) is Literal]
     if kind is bool:
@@ -51,10 +53,10 @@ def words_and_value(option: Option) -> tuple[list[str], Any]:
     return [flag.name, "7"], 7 if is_number else "7"
 
 
-def spec_of(preconditions: Preconditions, command: str, words: list[str]) -> SweepSpec:
+def spec_of(order: CheckedOrder, command: str, words: list[str]) -> SweepSpec:
     parser = argparse.ArgumentParser()
     add_options(parser, command)
-    return compose_spec(order_of(parser.parse_args(words)), FOUND, preconditions)
+    return compose_spec(replace(order, options=read_options(parser.parse_args(words))), FOUND)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +64,12 @@ def spec_of(preconditions: Preconditions, command: str, words: list[str]) -> Swe
     [(command, option) for option in OPTIONS for command in option.flag.commands],
     ids=lambda given: given if isinstance(given, str) else given.field,
 )
-def test_what_is_given_stands_in_the_spec(
-    preconditions: Preconditions, tmp_path: Path, command: str, option: Option
-) -> None:
+def test_option_is_written_to_spec(order: CheckedOrder, tmp_path: Path, command: str, option: Option) -> None:
     words, value = words_and_value(option)
     folder = SweepFolder(tmp_path / "sweep")
-    folder.write_spec(spec_of(preconditions, command, words))
-    given, usual = folder.read_spec(), spec_of(preconditions, command, [])
-    # What was found is written down, whatever was asked.
+    folder.write_spec(spec_of(order, command, words))
+    given, usual = folder.read_spec(), spec_of(order, command, [])
+    # The interpreter in the spec is the one that was found.
     expected = {} if option.field == "python" else {option.field: value}
     if option.field == "hosts":
         expected["slots"] = 2 * usual.per_host
@@ -77,23 +77,23 @@ def test_what_is_given_stands_in_the_spec(
     assert given.model_dump(include=names) == usual.model_dump(include=names) | expected
 
 
-def test_the_integrator_is_found_by_the_kind_of_agent(preconditions: Preconditions) -> None:
+def test_default_integrator_depends_on_agent_type(order: CheckedOrder) -> None:
     def integrator(*words: str) -> str:
-        return spec_of(preconditions, "run", list(words)).integrator
+        return spec_of(order, "run", list(words)).integrator
 
     assert integrator() == integrator("--agent", "codex") == "agent"
     assert integrator("--agent", "offline") == integrator("--agent", "command") == "builtin"
     assert integrator("--agent", "offline", "--integrator", "none") == "none"
 
 
-def test_what_was_found_is_in_the_spec(preconditions: Preconditions) -> None:
-    spec = spec_of(preconditions, "run", [])
-    assert (spec.base, spec.base_name, spec.identity) == (preconditions.base, "main", ("Ada", "ada@example.org"))
+def test_checked_values_are_written_to_spec(order: CheckedOrder) -> None:
+    spec = spec_of(order, "run", [])
+    assert (spec.base, spec.base_name, spec.identity) == (order.base, "main", ("Ada", "ada@example.org"))
     assert (spec.python, spec.folder, spec.root) == ("/found/python", "inner", "root")
-    assert (spec.run_options, spec.import_roots, spec.mngr) == (("-q",), ("src",), preconditions.settings)
+    assert (spec.run_options, spec.import_roots, spec.mngr) == (("-q",), ("src",), order.mngr)
 
 
-def test_a_spec_that_an_older_version_wrote_is_read(tmp_path: Path) -> None:
+def test_spec_of_older_version_is_read(tmp_path: Path) -> None:
     old = {
         "version": 1, "sweep": "20261118-061200", "repository": "/r", "base": "0" * 40, "base_name": "main",
         "created_at": 1794982000.0, "title": "t", "agent_type": "codex", "agent_arguments": ["--fast"],
@@ -109,5 +109,5 @@ def test_a_spec_that_an_older_version_wrote_is_read(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path)
     folder.spec.write_text(json.dumps(old))
     read = json.loads(folder.read_spec().model_dump_json())
-    # An option that came later has its default.
+    # Newer options have their defaults.
     assert {name: read[name] for name in old} == old

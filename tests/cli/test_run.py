@@ -1,4 +1,4 @@
-"""What cannot be run is told in one sentence with what to do, exit 2, and nothing is changed."""
+"""Invalid requests of `run`: one sentence with a hint, exit code 2, and nothing is changed."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
     ("words", "told"),
     [
         (("--slots", "0"), ("--slots: 0", "1 or more")),
-        (("--per-host", "2"), ("--per-host is for hosts", "--host or --provider")),
+        (("--per-host", "2"), ("--per-host requires --host or --provider",)),
         (("--timeout", "0"), ("--timeout: 0", "above 0")),
         (("--wait-timeout", "soon"), ("invalid duration: 'soon'", "30m")),
         (("--speed", "-1"), ("--speed: -1",)),
         (("--provider", "modal"), ("mngr has no provider 'modal'", "imbue-mngr-modal")),
-        (("--records", "nowhere"), ("--records names nowhere",)),
-        (("--records", "test_a.py"), ("--records names test_a.py, which is no folder",)),
-        (("--tutorial", "nowhere"), ("--tutorial names nowhere",)),
-        (("--python", "/no/python"), ("--python names /no/python",)),
-        (("--agent", "martian"), ("no agent type 'martian'", "offline")),
+        (("--records", "nowhere"), ("--records nowhere does not exist",)),
+        (("--records", "test_a.py"), ("--records test_a.py is not a folder",)),
+        (("--tutorial", "nowhere"), ("--tutorial nowhere does not exist",)),
+        (("--python", "/no/python"), ("--python /no/python is not a program",)),
+        (("--agent", "martian"), ("unknown agent type: martian", "offline")),
         (("--agent", "command"), ("--agent command requires a command",)),
         (("--agent", "claude"), ("claude is not installed", "offline")),
         (("--only-failed-of", "2020"), ("no sweeps in this repository",)),
@@ -67,12 +67,12 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         (("--mapper-prompt", "nowhere.md"), ("cannot read prompt template", "nowhere.md")),
         (("--integrator-prompt", "nowhere.md"), ("cannot read prompt template nowhere.md: No such file",)),
         (("--integrator-prompt", "test_a.py"), ("invalid prompt template test_a.py, line 2",)),
-        (("--pass-env", "NO_SUCH_TOKEN"), ("--pass-env names NO_SUCH_TOKEN", "not set here")),
+        (("--pass-env", "NO_SUCH_TOKEN"), ("--pass-env: NO_SUCH_TOKEN is not set",)),
         (("--", "--no-such-option"), ("pytest refuses this", "unrecognized arguments")),
         (("--", "-k", "nothing"), ("pytest finds no tests here",)),
     ],
 )
-def test_misuse_is_one_sentence_and_changes_nothing(
+def test_usage_error_is_one_sentence_and_changes_nothing(
     project: GitProject, fake_mngr: Path, words: tuple[str, ...], told: tuple[str, ...]
 ) -> None:
     before = file_contents(project.root)
@@ -86,7 +86,7 @@ def _ordered(words: tuple[str, ...]) -> tuple[str, ...]:
     return ("--agent", "offline", *words) if words[0] == "--" else words
 
 
-def test_without_git_commits_identity_or_mngr_it_says_so(project: GitProject, tmp_path: Path, fake_mngr: Path) -> None:
+def test_missing_git_commit_identity_or_mngr_is_reported(project: GitProject, tmp_path: Path, fake_mngr: Path) -> None:
     (tmp_path / "bare").mkdir()
     assert_refused(run(tmp_path / "bare"), "is not in a git repository", "git init")
     empty = GitProject(tmp_path / "empty")
@@ -97,21 +97,21 @@ def test_without_git_commits_identity_or_mngr_it_says_so(project: GitProject, tm
     assert_refused(run(project.root, mngr=fake_mngr), "git does not know who you are", "git config --global")
 
 
-def test_an_old_mngr_is_refused(project: GitProject, fake_mngr: Path) -> None:
+def test_old_mngr_is_refused(project: GitProject, fake_mngr: Path) -> None:
     fake_mngr.write_text('#!/bin/sh\necho "mngr 0.2.2"\n')
     assert_refused(run(project.root, mngr=fake_mngr), "mngr 0.2.2", "0.3 is needed")
 
 
-def test_a_repository_whose_path_a_shell_would_read_is_refused(tmp_path: Path, fake_mngr: Path) -> None:
+def test_path_with_shell_characters_is_refused(tmp_path: Path, fake_mngr: Path) -> None:
     project = GitProject(tmp_path / "pro$(touch pwned)ject")
     project.commit("Begin", {"test_a.py": "def test_a(): pass\n", "pytest.ini": PYTEST_INI})
     assert_refused(
-        run(project.root, mngr=fake_mngr), "agents cannot be told of the folder", "a shell would act on signs"
+        run(project.root, mngr=fake_mngr), "has characters that a shell would interpret", "rename the folder"
     )
     assert not (project.root / ".swarm").exists()
 
 
-def test_a_repository_of_which_mngr_makes_no_copies_is_refused(tmp_path: Path, fake_mngr: Path) -> None:
+def test_sha256_repository_is_refused(tmp_path: Path, fake_mngr: Path) -> None:
     (tmp_path / "sha256").mkdir()
     subprocess.run(["git", "init", "--quiet", "--object-format=sha256"], cwd=tmp_path / "sha256", check=True)
     project = GitProject(tmp_path / "sha256")
@@ -119,13 +119,13 @@ def test_a_repository_of_which_mngr_makes_no_copies_is_refused(tmp_path: Path, f
     assert_refused(run(project.root, mngr=fake_mngr), "a repository with SHA-256 ids")
 
 
-def test_a_branch_that_leaves_no_place_for_those_of_a_sweep_is_named(project: GitProject, fake_mngr: Path) -> None:
+def test_branch_named_swarm_is_refused(project: GitProject, fake_mngr: Path) -> None:
     project.git("branch", "swarm")
     assert_refused(run(project.root, mngr=fake_mngr), "a branch is named swarm", "git branch --move swarm")
     assert not (project.root / ".swarm").exists()
 
 
-def test_files_that_cannot_be_collected_are_shown_and_are_no_misuse(project: GitProject, fake_mngr: Path) -> None:
+def test_files_that_cannot_be_collected_are_failures(project: GitProject, fake_mngr: Path) -> None:
     project.commit("Break", {"test_b.py": "import no_such_module\n"})
     done = run(project.root, "--agent", "offline", "--", "test_b.py", mngr=fake_mngr)
     assert done.returncode == 1

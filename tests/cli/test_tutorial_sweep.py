@@ -1,4 +1,4 @@
-"""`swarm-tui tutorial fill` and `sync` before anything begins: nothing to do, and what cannot be done, in words."""
+"""`swarm-tui tutorial fill` and `sync` with nothing to do, and with invalid requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitProject:
         (["sync", "whole.sh", "tests"], "whole.sh: each block has a test, and each test a block"),
     ],
 )
-def test_nothing_to_do_is_said_and_well(
+def test_nothing_to_do_is_reported_with_exit_code_0(
     project: GitProject, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
     before = file_contents(project.root)
@@ -66,14 +66,14 @@ def test_nothing_to_do_is_said_and_well(
         (["sync", "whole.sh", "missing"], "there is no missing"),
         (["sync", "whole.sh", "whole.sh"], "whole.sh is not a folder"),
         (["fill", "short.sh", "--agent", "offline"], "the offline agent plays records, and none are given"),
-        (["fill", "short.sh", "--agent", "offline", "--records", "missing"], "--records names missing"),
-        (["fill", "short.sh", "--batch", "0"], "--batch 0 is no batch"),
-        (["fill", "short.sh", "--batch", "51"], "give 1 to 50 blocks"),
+        (["fill", "short.sh", "--agent", "offline", "--records", "missing"], "--records missing does not exist"),
+        (["fill", "short.sh", "--batch", "0"], "invalid value for --batch: 0"),
+        (["fill", "short.sh", "--batch", "51"], "use 1 to 50 blocks"),
         (["fill", "short.sh", "--slots", "0"], "invalid value for --slots: 0"),
         (["sync", "more.sh", "tests", "--timeout", "soon"], "argument --timeout: invalid duration: 'soon'"),
     ],
 )
-def test_misuse_is_one_sentence_and_changes_nothing(
+def test_usage_error_is_one_sentence_and_changes_nothing(
     project: GitProject, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
     before = file_contents(project.root)
@@ -84,7 +84,7 @@ def test_misuse_is_one_sentence_and_changes_nothing(
     assert file_contents(project.root) == before
 
 
-def test_what_is_not_committed_is_said(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
+def test_uncommitted_tutorial_is_reported(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
     project.write({"whole.sh": WHOLE + "\n# look around\n"})
     assert run_command_line(["tutorial", "fill", "whole.sh"]) == 0
     told = capsys.readouterr().err
@@ -92,7 +92,7 @@ def test_what_is_not_committed_is_said(project: GitProject, capsys: pytest.Captu
     assert "nothing to do" in told
 
 
-def test_outside_of_a_repository_it_says_so(
+def test_folder_without_repository_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "t.sh").write_text(WHOLE)
@@ -101,7 +101,7 @@ def test_outside_of_a_repository_it_says_so(
     assert "is not in a git repository" in capsys.readouterr().err
 
 
-def test_the_slash_command_goes_to_the_top_of_the_project(
+def test_slash_command_is_written_to_top_of_project(
     project: GitProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project.root / "tests")

@@ -10,7 +10,8 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import Collected
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
-from swarm_tui.sweep.collect import Found, Selection, collect_tests, find_tests, options_of
+from swarm_tui.model.options import RunOptions
+from swarm_tui.sweep.collect import Found, collect_tests, find_tests, options_of
 from swarm_tui.testing.python import import_roots
 from tests.git_project import PYTEST_INI, GitProject, file_contents
 
@@ -42,10 +43,8 @@ async def find(project: GitProject, *arguments: str, folder: str = "", **selecti
     return await find_tests(
         Repository.open(project.root),
         project.root / folder,
-        python=sys.executable,
-        arguments=arguments,
-        selection=Selection(**selection),  # type: ignore[arg-type]
-        progress=lambda _: None,
+        RunOptions(python=sys.executable, pytest_arguments=arguments, **selection),  # type: ignore[arg-type]
+        lambda _: None,
     )
 
 
@@ -153,14 +152,7 @@ async def test_python_without_pytest_is_reported(project: GitProject, tmp_path: 
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
     with pytest.raises(ProgramMissing, match="has no pytest"):
-        await find_tests(
-            Repository.open(project.root),
-            project.root,
-            python=str(bare),
-            arguments=(),
-            selection=Selection(),
-            progress=lambda _: None,
-        )
+        await find_tests(Repository.open(project.root), project.root, RunOptions(python=str(bare)), lambda _: None)
 
 
 async def test_venv_of_project_is_used(project: GitProject) -> None:
@@ -168,14 +160,7 @@ async def test_venv_of_project_is_used(project: GitProject) -> None:
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    found = await find_tests(
-        Repository.open(project.root),
-        project.root,
-        python=None,
-        arguments=(),
-        selection=Selection(),
-        progress=lambda _: None,
-    )
+    found = await find_tests(Repository.open(project.root), project.root, RunOptions(), lambda _: None)
     assert found.python == str(python)
 
 

@@ -14,9 +14,10 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.checkouts import fill_commands
 from swarm_tui.errors import NothingConcerned, SwarmError, UsageError
+from swarm_tui.model.options import RunOptions
 from swarm_tui.model.results import Baseline
-from swarm_tui.sweep.collect import Found, Selection, choose_by_baseline, find_tests
-from swarm_tui.sweep.preflight import PreflightOptions, run_preflight
+from swarm_tui.sweep.collect import Found, choose_by_baseline, find_tests
+from swarm_tui.sweep.preflight import run_preflight
 from tests.git_project import PYTEST_INI, GitProject
 from tests.sweep.venv import make_venv, packages_of
 
@@ -56,16 +57,9 @@ async def run(
     output: list[str] = []
     repository = Repository.open(project.root)
     fill = fill_commands(repository, repository.head())
-    given = PreflightOptions(arguments=arguments, fill=fill, **options)  # type: ignore[arg-type]
-    async with run_preflight(repository, repository.head(), given, output.append, lambda _: None) as preflight:
-        found = await find_tests(
-            repository,
-            project.root,
-            python=python,
-            arguments=arguments,
-            selection=Selection(),
-            progress=output.append,
-        )
+    given = RunOptions(pytest_arguments=arguments, python=python, **options)  # type: ignore[arg-type]
+    async with run_preflight(repository, repository.head(), given, fill, output.append, lambda _: None) as preflight:
+        found = await find_tests(repository, project.root, given, output.append)
         found = await preflight.compare(found)
     return found, "\n".join(output)
 
@@ -279,7 +273,7 @@ async def test_ignored_module_on_host_needs_other_setup(project: GitProject) -> 
     project.commit("Use", {"tests/test_x.py": f"from pkg._version import V\n{USE}"})
     project.write({MODULE: "V = 1\n"})
     with pytest.raises(UsageError) as caught:
-        await run(project, has_checkout=False)
+        await run(project, hosts=("box",))
     assert caught.value.hint == "add --setup CMD, which creates it on each host, or commit it"
 
 
@@ -400,7 +394,7 @@ async def test_baseline_finds_red_flaky_and_conflicting_tests(
     assert f"1 test: tests/test_good.py::test_needs: generated/ {IGNORED} (" in found.left_out[0]
     assert "flaky: tests/test_good.py::test_flaky" in output
     assert "fails with other tests, passes alone; will run separately: tests/test_good.py::test_port" in output
-    chosen = {only: names(choose_by_baseline(found, Selection(only=only))) for only in ("red", "flaky", "green")}
+    chosen = {only: names(choose_by_baseline(found, only)) for only in ("red", "flaky", "green")}
     assert chosen == {"red": ["test_red"], "flaky": ["test_flaky", "test_port"], "green": ["test_green"]}
 
 
@@ -409,7 +403,7 @@ async def test_baseline_of_one_run_shares_tests_between_copies(project: GitProje
     assert set(found.baselines.values()) == {Baseline.GREEN}
     assert "baseline, 1 run: 1 green (" in output
     with pytest.raises(NothingConcerned, match=r"no test is red in a fresh copy \(1 green\)") as caught:
-        choose_by_baseline(found, Selection(only="red"))
+        choose_by_baseline(found, "red")
     assert caught.value.exit_code == 0
 
 
@@ -437,7 +431,7 @@ async def test_pass_only_after_other_tests_is_not_red(project: GitProject) -> No
     assert found.baselines["tests/test_b.py::test_needs"] is Baseline.ORDER
     assert found.baselines["tests/test_b.py::test_red"] is Baseline.RED
     assert "passes only after other tests: tests/test_b.py::test_needs" in output
-    assert names(choose_by_baseline(found, Selection(only="flaky"))) == ["test_needs"]
+    assert names(choose_by_baseline(found, "flaky")) == ["test_needs"]
 
 
 async def test_baseline_reports_why_a_result_is_unknown(project: GitProject) -> None:

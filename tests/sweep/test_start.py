@@ -1,4 +1,4 @@
-"""A sweep is begun whole or not at all."""
+"""A sweep is started completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from swarm_tui.sweep.start import new_sweep_name, start_engine
 from tests.sweep.full_disk import little_space
 
 
-def test_a_sweep_that_cannot_be_written_down_leaves_nothing(tmp_path: Path) -> None:
+def test_unwritable_sweep_leaves_nothing(tmp_path: Path) -> None:
     spec = SweepSpec(sweep="1", repository=str(tmp_path), base="a", created_at=1.0, mngr=MngrSettings(path="mngr"))
     tests = derive_tests("1", [(f"a.py::test_{number}", "a.py", number) for number in range(50)])
     for size in (16, 4096):
-        # Too little for what is asked, then for the queue of tests.
+        # Too little for the options, then for the queue of tests.
         with little_space(size), pytest.raises(JournalError, match="cannot be written"):
             begin_sweep(spec, tests)
         assert list(runs_folder(tmp_path).iterdir()) == []
@@ -27,21 +27,18 @@ def test_a_sweep_that_cannot_be_written_down_leaves_nothing(tmp_path: Path) -> N
     assert len(begin_sweep(spec, tests).events.read_bytes().splitlines()) == 50
 
 
-def test_without_space_no_engine_is_started_and_it_is_said(tmp_path: Path) -> None:
+def test_engine_is_not_started_on_full_disk(tmp_path: Path) -> None:
     spec = SweepSpec(sweep="1", repository=str(tmp_path), base="a", created_at=1.0, mngr=MngrSettings(path="mngr"))
     folder = begin_sweep(spec, derive_tests("1", [("a.py::test_a", "a.py", 1)]))
     before = folder.events.read_bytes()
-    with (
-        little_space(4096),
-        pytest.raises(SwarmError, match=r"cannot write in .*`swarm-tui resume [0-9a-z-]+` goes on"),
-    ):
+    with little_space(4096), pytest.raises(SwarmError, match=r"cannot write in .*run `swarm-tui resume [0-9a-z-]+`"):
         start_engine(folder)
     assert folder.events.read_bytes() == before
     assert not list(folder.root.glob(".space-*"))
 
 
-def test_sweeps_of_one_second_share_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not in two repositories, whose agents have one mngr, and not in two worktrees, which share the refs."""
+def test_sweeps_of_same_second_have_different_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents of two repositories have the same mngr, and worktrees share refs."""
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     names: set[str] = set()
     for repository in (tmp_path / "one", tmp_path / "two"):
@@ -55,13 +52,13 @@ def test_sweeps_of_one_second_share_no_name(tmp_path: Path, monkeypatch: pytest.
         names |= found
 
 
-def test_sweeps_of_one_repository_are_sorted_by_their_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweeps_of_repository_are_sorted_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     names = [new_sweep_name(tmp_path) for _ in range(3)]
     assert [name[:15] for name in names] == ["20270115-080000", "20270115-080001", "20270115-080002"]
 
 
-def test_a_sweep_of_an_earlier_version_is_found_by_its_time(tmp_path: Path) -> None:
+def test_sweep_of_older_version_is_found_by_time(tmp_path: Path) -> None:
     for name in ("20261118-061200", "20261118-061200-abcde"):
         folder = runs_folder(tmp_path) / name
         folder.mkdir(parents=True)

@@ -10,7 +10,8 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.errors import UsageError
-from swarm_tui.sweep.collect import Found, Selection, find_tests
+from swarm_tui.model.options import RunOptions
+from swarm_tui.sweep.collect import Found, find_tests
 from tests.git_project import PYTEST_INI, GitProject
 from tests.sweep.venv import make_venv, packages_of
 
@@ -21,11 +22,8 @@ async def find(project: GitProject, folder: str = "", python: str = sys.executab
     return await find_tests(
         Repository.open(project.root),
         project.root / folder,
-        python=python,
-        arguments=(),
-        selection=Selection(),
-        progress=lambda _: None,
-        setup=setup,
+        RunOptions(python=python, setup=setup),
+        lambda _: None,
     )
 
 
