@@ -81,9 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _show_screen(arguments)
     with _open_review(arguments) as (review, sweep):
         if arguments.strength:
-            from swarm_tui.cli.fixes_actions import print_teeth
+            from swarm_tui.cli.fixes_actions import print_strength
 
-            return print_teeth(review, _find_folder(arguments) if sweep else None, is_json=arguments.json)
+            return print_strength(review, _find_folder(arguments) if sweep else None, is_json=arguments.json)
         review.load_parts()
         review.load_judged_hunks()
         if arguments.json:
@@ -313,10 +313,10 @@ def _print_diff(review: Review, preview: Preview) -> None:
 
 def _weakened_tests(review: Review, arguments: argparse.Namespace, sweep: str) -> Mapping[str, Sequence[str]]:
     """Return sentences on how fixes weaken, remove or rename tests, by commit."""
-    from swarm_tui.strength.review import teeth_of_review
+    from swarm_tui.strength.review import strength_of_review
 
-    teeth, _ = teeth_of_review(review, _find_folder(arguments) if sweep else None)
-    return teeth.sentences((*review.fixes, *review.taken))
+    strength, _ = strength_of_review(review, _find_folder(arguments) if sweep else None)
+    return strength.sentences((*review.fixes, *review.taken))
 
 
 def _print_plan(

@@ -127,21 +127,21 @@ def _branch_of_plan(review: Review, preview: Preview, arguments: argparse.Namesp
     return apply_plan(review, plan_apply(review, branch, reverted=preview.chosen, is_drop=True), sweep=sweep).branch
 
 
-def print_teeth(review: Review, folder: SweepFolder | None, *, is_json: bool) -> int:
+def print_strength(review: Review, folder: SweepFolder | None, *, is_json: bool) -> int:
     """Measure the changed tests that have no result yet, print all, and return 1 if any became weaker."""
     import asyncio
 
-    from swarm_tui.strength.review import teeth_of_review
+    from swarm_tui.strength.review import strength_of_review
 
-    teeth, claims = teeth_of_review(review, folder)
+    strength, claims = strength_of_review(review, folder)
     show = _show_progress if sys.stderr.isatty() else _say_nothing
-    found = asyncio.run(teeth.measure(show))
+    found = asyncio.run(strength.measure(show))
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     if is_json:
-        print(json.dumps([teeth_as_json(each, claims.get(each.test, "")) for each in found], indent=2))
+        print(json.dumps([strength_as_json(each, claims.get(each.test, "")) for each in found], indent=2))
     else:
-        for row in teeth_as_list(found, claims):
+        for row in strength_as_list(found, claims):
             print(row)
     return 1 if any(each.is_weaker for each in found) else 0
 
@@ -154,32 +154,32 @@ def _say_nothing(progress: Progress) -> None:
     return
 
 
-def teeth_as_json(teeth: TestStrength, claim: str) -> dict[str, Any]:
+def strength_as_json(strength: TestStrength, claim: str) -> dict[str, Any]:
     """Return a changed test as JSON."""
     return {
-        **teeth.model_dump(mode="json"),
-        "is_weaker": teeth.is_weaker,
-        "is_toothless": teeth.is_toothless,
-        "words": teeth.words,
+        **strength.model_dump(mode="json"),
+        "is_weaker": strength.is_weaker,
+        "is_toothless": strength.is_toothless,
+        "words": strength.words,
         "claim": claim,
     }
 
 
-def teeth_as_list(found: list[TestStrength], claims: dict[str, str]) -> list[str]:
+def strength_as_list(found: list[TestStrength], claims: dict[str, str]) -> list[str]:
     """Return the changed tests as lines; weaker ones with the reason that the agent gives."""
     rows = []
-    for teeth in found:
-        sign = "▼" if teeth.is_weaker else "○" if teeth.is_toothless else " "
-        rows.append(f"{sign} {plain(teeth.test)}  {teeth.words or 'not weaker'}")
-        if not (teeth.is_weaker or teeth.is_toothless):
+    for strength in found:
+        sign = "▼" if strength.is_weaker else "○" if strength.is_toothless else " "
+        rows.append(f"{sign} {plain(strength.test)}  {strength.words or 'not weaker'}")
+        if not (strength.is_weaker or strength.is_toothless):
             continue
-        for mark in teeth.signs:
+        for mark in strength.signs:
             place = f"line {mark.line}" if mark.line else "gone"
             rows.append(f"    {place}: {' -> '.join(part for part in (mark.before, mark.after) if part)}")
-        rows += [f"    no longer detects: {fault}" for fault in teeth.missed[:5]]
-        claim = claims.get(teeth.test, "")
+        rows += [f"    no longer detects: {fault}" for fault in strength.missed[:5]]
+        claim = claims.get(strength.test, "")
         rows += [f"    agent: {plain(claim, 200)}"] if claim else []
-    weaker = sum(teeth.is_weaker for teeth in found)
+    weaker = sum(strength.is_weaker for strength in found)
     rows.append(f"{len(found)} changed or new tests, {weaker} weaker")
     return rows
 

@@ -148,10 +148,10 @@ def weakest_first(found: list[TestStrength]) -> list[TestStrength]:
     """Return weaker tests first, by lost kills, then new tests that kill nothing, then the others."""
     return sorted(
         found,
-        key=lambda teeth: (
-            not teeth.is_weaker,
-            not teeth.is_toothless,
-            (teeth.kills_after or 0) - (teeth.kills_before or 0),
-            teeth.test,
+        key=lambda strength: (
+            not strength.is_weaker,
+            not strength.is_toothless,
+            (strength.kills_after or 0) - (strength.kills_before or 0),
+            strength.test,
         ),
     )

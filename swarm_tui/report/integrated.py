@@ -25,7 +25,7 @@ from swarm_tui.review.ranking import Effect, read_measured_effects
 from swarm_tui.review.review import Review
 from swarm_tui.review.test_changes import is_taken
 from swarm_tui.review.verdicts import Verdict
-from swarm_tui.strength.review import teeth_of_sweep
+from swarm_tui.strength.review import strength_of_sweep
 
 DIFF_SIZE_LIMIT: Final = 200_000
 
@@ -150,8 +150,8 @@ def _add_fixes(
     measured = read_measured_effects(review.outcome, review.branch.not_measured)
     review.load_judged_hunks()
     plan, fixes = review.preview(), (*review.fixes, *review.taken)
-    teeth = teeth_of_sweep(review, sweep)
-    weaker_tests = teeth.sentences(fixes)
+    strength = strength_of_sweep(review, sweep)
+    weaker_tests = strength.sentences(fixes)
     section["fixes"] = [
         _fix(fix, review, measured.get(fix.id), tests, records, weaker_tests.get(fix.id, ())) for fix in fixes
     ]
@@ -163,7 +163,7 @@ def _add_fixes(
     section["reviewed"] = safe_line(applied_branch(review, plan, sweep.folder.name))
     section["parts"] = [_part(part, review, tests) for part in review.load_parts().parts[:2_000]]
     section["doubts"] += [safe_line(f"check this commit: {risk}") for risk in review.branch.risk_lines]
-    weaker = [found for found in teeth.known() if found.is_weaker]
+    weaker = [found for found in strength.known() if found.is_weaker]
     section["doubts"] += [safe_line(f"weaker test: {found.test}: {found.words}") for found in weaker[:_WEAKER_NAMED]]
     section["plan"] = ", ".join(filter(None, (_plan(review), _cost_of_each(review, sweep))))
     section["dropped"] = _dropped(review, plan, measured, records)

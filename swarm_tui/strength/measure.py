@@ -48,7 +48,7 @@ class MeasuredTrees:
 class MeasuredTest:
     """One test to measure, with its pytest ids now and before; "" if it does not exist."""
 
-    teeth: TestStrength
+    strength: TestStrength
     after: str
     before: str = ""
 
@@ -123,7 +123,7 @@ class StrengthMeasurement:
         rounds = plan_rounds(chosen, covered)
         await self._run_rounds(rounds, {test.after: test.before for test in steady if test.after in comparable})
         return [
-            self._teeth_of(
+            self._strength_of(
                 test, plain_run, base, old, without_fix, test.after in comparable, chosen.get(test.after, [])
             )
             for test in self._tests
@@ -246,7 +246,7 @@ class StrengthMeasurement:
 
     # Results
 
-    def _teeth_of(
+    def _strength_of(
         self,
         test: MeasuredTest,
         now: TestRun,
@@ -258,7 +258,7 @@ class StrengthMeasurement:
     ) -> TestStrength:
         kills = self._kills[test.after]
         missed = [fault.text for fault in chosen if fault in kills.before - kills.after]
-        return test.teeth.model_copy(
+        return test.strength.model_copy(
             update={
                 "is_measured": True,
                 "faults": len(kills.tried),

@@ -37,14 +37,14 @@ from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings, guess_settings, settings_of_sweep
 from swarm_tui.testing.traced import without_case
 
-TEETH_FILE: Final = "teeth.jsonl"
+STRENGTH_FILE: Final = "strength.jsonl"
 
 
 class StrengthFile:
     """Measurements by test. Only measurements with the same key are used, because trees or methods may change."""
 
     def __init__(self, folder: Path, key: str) -> None:
-        self._path = folder / TEETH_FILE
+        self._path = folder / STRENGTH_FILE
         self._key = key
 
     def read(self) -> dict[str, TestStrength]:
@@ -54,16 +54,16 @@ class StrengthFile:
             try:
                 entry = json.loads(line)
                 if entry["key"] == self._key:
-                    teeth = TestStrength.model_validate(entry["teeth"])
-                    found[teeth.test] = teeth
+                    strength = TestStrength.model_validate(entry["strength"])
+                    found[strength.test] = strength
             except (ValueError, KeyError, TypeError, ValidationError):
                 continue
         return found
 
     def add(self, measured: Iterable[TestStrength]) -> None:
         lines = [
-            json.dumps({"at": time.time(), "key": self._key, "teeth": teeth.model_dump(mode="json")})
-            for teeth in measured
+            json.dumps({"at": time.time(), "key": self._key, "strength": strength.model_dump(mode="json")})
+            for strength in measured
         ]
         if lines:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,12 +105,12 @@ class ReviewStrength:
     def known(self) -> list[TestStrength]:
         """Return the changed tests, weakest first: with measured results, or with results from their sources."""
         measured = self._store.read()
-        return weakest_first([measured.get(test.teeth.test, test.teeth) for test in self._tests])
+        return weakest_first([measured.get(test.strength.test, test.strength) for test in self._tests])
 
     def of_test(self, test: str, known: Iterable[TestStrength]) -> TestStrength | None:
         """Return the strength of a test of the sweep, or None if the branch does not change it."""
         name = without_case(test)
-        return next((teeth for teeth in known if teeth.test == name), None)
+        return next((strength for strength in known if strength.test == name), None)
 
     def of_commit(self, commit: Commit, known: Iterable[TestStrength] = ()) -> list[TestStrength]:
         """Return the tests that one commit weakens, removes or renames, weakest first.
@@ -119,7 +119,7 @@ class ReviewStrength:
         """
         if commit.id not in self._of_commits:
             self._of_commits[commit.id] = self._read_commit(commit)
-        measured = {teeth.test: teeth for teeth in known if teeth.is_weaker}
+        measured = {strength.test: strength for strength in known if strength.is_weaker}
         return weakest_first([measured.get(found.test, found) for found in self._of_commits[commit.id]])
 
     def sentences(self, fixes: Iterable[Change]) -> dict[str, tuple[str, ...]]:
@@ -127,7 +127,7 @@ class ReviewStrength:
         known = self.known()
         found = {fix.id: self.of_commit(fix.commit, known) for fix in fixes}
         return {
-            commit: tuple(f"{teeth.test}: {teeth.words}" for teeth in changed)
+            commit: tuple(f"{strength.test}: {strength.words}" for strength in changed)
             for commit, changed in found.items()
             if changed
         }
@@ -151,7 +151,7 @@ class ReviewStrength:
             )
             known = found.get(name, TestStrength(test=name, file=renamed.file))
             found[name] = known.model_copy(update={"signs": (*known.signs, sign)})
-        return [teeth for teeth in found.values() if teeth.is_weaker or teeth.is_renamed]
+        return [strength for strength in found.values() if strength.is_weaker or strength.is_renamed]
 
     def _sources(self, changes: Iterable[FileChange]) -> tuple[dict[str, bytes], dict[str, bytes]]:
         """Return the changed test files, as they were before and as they are after."""
@@ -167,7 +167,7 @@ class ReviewStrength:
     def unmeasured(self) -> int:
         """The number of tests that are not measured yet."""
         measured = self._store.read()
-        return sum(test.teeth.test not in measured for test in self._tests if test.after)
+        return sum(test.strength.test not in measured for test in self._tests if test.after)
 
     async def measure(self, on_progress: OnProgress) -> list[TestStrength]:
         """Measure all unmeasured tests, and return all changed tests, weakest first."""
@@ -178,7 +178,7 @@ class ReviewStrength:
     async def _measure_rest(self, on_progress: OnProgress) -> None:
         # Another process may have measured the same tests while we waited for the lock.
         measured = await asyncio.to_thread(self._store.read)
-        unmeasured = [test for test in self._tests if test.teeth.test not in measured]
+        unmeasured = [test for test in self._tests if test.strength.test not in measured]
         if not any(test.after for test in unmeasured):
             return
         cache = ResultCache(self._review.store.folder.results, self._settings.key)
@@ -254,15 +254,15 @@ class ReviewStrength:
         )
 
 
-def teeth_of_review(review: Review, folder: SweepFolder | None) -> tuple[ReviewStrength, dict[str, str]]:
+def strength_of_review(review: Review, folder: SweepFolder | None) -> tuple[ReviewStrength, dict[str, str]]:
     """Return the test strength of a review, and the agents' own claims about each test."""
     if folder is None:
         return ReviewStrength(review, guess_settings(review.repository)), {}
     opened = open_sweep(folder)
-    return teeth_of_sweep(review, opened), claims_of(opened.state.tests())
+    return strength_of_sweep(review, opened), claims_of(opened.state.tests())
 
 
-def teeth_of_sweep(review: Review, opened: OpenedSweep) -> ReviewStrength:
+def strength_of_sweep(review: Review, opened: OpenedSweep) -> ReviewStrength:
     """Return the strength of the tests that a sweep changed."""
     # In a tutorial sweep, agents do not have their own tests.
     records = opened.state.tests() if opened.spec.kind == "tests" else ()

@@ -16,8 +16,8 @@ from swarm_tui.files import read_from_holder, regular_descriptor
 from swarm_tui.model.formatting import Progress
 from swarm_tui.strength.measure import OnProgress, measuring_progress
 
-LOCK_FILE: Final = "teeth.lock"
-STOP_FILE: Final = "teeth.stop"
+LOCK_FILE: Final = "strength.lock"
+STOP_FILE: Final = "strength.stop"
 STOPPED_MEASURING: Final = "measuring test strength is stopped; run `swarm-tui fixes --strength` to continue"
 _POLL: Final = 0.3
 _LONGEST: Final = 200

@@ -63,22 +63,22 @@ async def announce_measuring(context: SweepContext) -> bool:
 
 def _count_unmeasured(folder: SweepFolder) -> int:
     from swarm_tui.review.open import review_sweep
-    from swarm_tui.strength.review import teeth_of_review
+    from swarm_tui.strength.review import strength_of_review
 
     with review_sweep(folder) as review:
-        return teeth_of_review(review, folder)[0].unmeasured
+        return strength_of_review(review, folder)[0].unmeasured
 
 
-async def measure_teeth(folder: SweepFolder) -> None:
+async def measure_strength(folder: SweepFolder) -> None:
     """Measure the tests that a sweep changed, until that is done, takes too long, or an engine works again."""
     from swarm_tui.review.open import review_sweep
-    from swarm_tui.strength.review import teeth_of_review
+    from swarm_tui.strength.review import strength_of_review
 
     end = time.monotonic() + LONGEST
     try:
         with await asyncio.to_thread(review_sweep, folder) as review:
-            teeth, _ = await asyncio.to_thread(teeth_of_review, review, folder)
-            measuring = asyncio.ensure_future(teeth.measure(lambda _: None))
+            strength, _ = await asyncio.to_thread(strength_of_review, review, folder)
+            measuring = asyncio.ensure_future(strength.measure(lambda _: None))
             try:
                 while not measuring.done() and time.monotonic() < end and engine_process_id(folder.lock) is None:
                     await asyncio.wait({measuring}, timeout=_LOOK)
@@ -116,7 +116,7 @@ async def _end(folder: SweepFolder, notifier: Notifier, *, is_measuring: bool) -
     if is_measuring:
         os.nice(_NICENESS)
     # A last message may have to wait until it may be sent.
-    work = [notifier.send_last(), *([measure_teeth(folder)] if is_measuring else [])]
+    work = [notifier.send_last(), *([measure_strength(folder)] if is_measuring else [])]
     tasks = [asyncio.ensure_future(each) for each in work]
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: [task.cancel() for task in tasks])
     await asyncio.wait(tasks)

@@ -26,7 +26,7 @@ from swarm_tui.room.fixes.draw import (
     draw_evidence,
     draw_fix,
     draw_plan,
-    draw_teeth,
+    draw_strength,
 )
 
 FIX = FixView(3, "Keep the exit code on copy", "", 9, 2, 3, 0, 1, False, False)
@@ -112,7 +112,7 @@ WEAKER = TestStrength(
 
 
 def test_weaker_test_lists_removed_checks() -> None:
-    lines = [text_of(line).rstrip() for line in draw_teeth([WEAKER], 80)]
+    lines = [text_of(line).rstrip() for line in draw_strength([WEAKER], 80)]
     assert lines[:6] == [
         "test strength",
         "▼ tests/test_a.py::test_x",
@@ -123,13 +123,13 @@ def test_weaker_test_lists_removed_checks() -> None:
     ]
     assert lines[-1] == "    and 2 more"
     strong = WEAKER.model_copy(update={"signs": (), "missed": (), "kills_after": 15})
-    assert [text_of(line).rstrip() for line in draw_teeth([strong], 80)][2] == "  as strong · kills 14 to 15 of 20 ▲"
-    assert draw_teeth([TestStrength(test="t", file="t")], 80) == []
+    assert [text_of(line).rstrip() for line in draw_strength([strong], 80)][2] == "  as strong · kills 14 to 15 of 20 ▲"
+    assert draw_strength([TestStrength(test="t", file="t")], 80) == []
     assert "2 weaker ▼" in text_of(draw_fix(replace(FIX, weaker=2), 60))
 
 
 def test_strength_of_partly_kept_fix_names_whole_fix() -> None:
-    whole = FixEvidence(message="", author="", teeth=(WEAKER,))
+    whole = FixEvidence(message="", author="", strength=(WEAKER,))
     words = [
         [text_of(line) for line in draw_evidence(shown, 80)]
         for shown in (whole, replace(whole, hunks_reverted=("#1.2 a.py::f",)))

@@ -17,10 +17,10 @@ from tests.strength.edits import EDITS
 async def judge(folder: Path) -> int:
     project = make_project(folder / "project")
     with open_review(project, folder / "review") as review:
-        teeth = ReviewStrength(review, TestSettings(sys.executable))
-        by_source = {found.test.rpartition("::test_")[2]: found for found in teeth.known()}
+        strength = ReviewStrength(review, TestSettings(sys.executable))
+        by_source = {found.test.rpartition("::test_")[2]: found for found in strength.known()}
         started = time.monotonic()
-        measured = await teeth.measure(lambda _: None)
+        measured = await strength.measure(lambda _: None)
         seconds = time.monotonic() - started
     weaker = {found.test.rpartition("::test_")[2] for found in measured if found.is_weaker}
     for found in measured:
@@ -30,8 +30,8 @@ async def judge(folder: Path) -> int:
     print(f"by source alone: {len(signs & wanted)} of {len(wanted)} found, false: {sorted(signs - wanted)}")
     print(f"measured: {len(weaker & wanted)} of {len(wanted)} found, missed {sorted(wanted - weaker)}")
     print(f"false: {len(weaker - wanted)} of {len(EDITS) - len(wanted)} honest edits {sorted(weaker - wanted)}")
-    print(f"cost: {teeth.cost:.1f} runs of the changed tests, {seconds:.0f} s")
-    return 0 if wanted <= weaker and len(weaker - wanted) <= 1 and teeth.cost <= 60 else 1
+    print(f"cost: {strength.cost:.1f} runs of the changed tests, {seconds:.0f} s")
+    return 0 if wanted <= weaker and len(weaker - wanted) <= 1 and strength.cost <= 60 else 1
 
 
 if __name__ == "__main__":

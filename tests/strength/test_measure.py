@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.cli.fixes_actions import teeth_as_list
+from swarm_tui.cli.fixes_actions import strength_as_list
 from swarm_tui.model.formatting import Progress
 from swarm_tui.model.run_limits import Confinement, RunLimits
 from swarm_tui.model.test_strength import StrengthChange, StrengthChangeKind, TestStrength, weakest_first
@@ -22,8 +22,8 @@ from tests.strength.conftest import open_review
 FILE = "tests/test_stock.py"
 
 
-def teeth_of(found: list[TestStrength], name: str) -> TestStrength:
-    return next(teeth for teeth in found if teeth.test == f"{FILE}::test_{name}")
+def strength_of(found: list[TestStrength], name: str) -> TestStrength:
+    return next(strength for strength in found if strength.test == f"{FILE}::test_{name}")
 
 
 @pytest.mark.slow
@@ -32,32 +32,32 @@ def teeth_of(found: list[TestStrength], name: str) -> TestStrength:
 async def test_covered_lines_of_confined_test_are_recorded(review: Review) -> None:
     settings = TestSettings(sys.executable, limits=RunLimits(confinement=Confinement()))
     found = await ReviewStrength(review, settings, budget=math.inf).measure(lambda _: None)
-    assert teeth_of(found, "other_input").kills_before
+    assert strength_of(found, "other_input").kills_before
 
 
 @pytest.mark.slow
 async def test_mutants_beyond_time_limit_are_skipped(review: Review) -> None:
     ticks = itertools.count()
     # With this clock, every run takes at least as long as the first one, so the speed of the machine is irrelevant.
-    teeth = ReviewStrength(review, TestSettings(sys.executable), budget=12.0, clock=lambda: float(next(ticks)))
-    found = await teeth.measure(lambda _: None)
+    strength = ReviewStrength(review, TestSettings(sys.executable), budget=12.0, clock=lambda: float(next(ticks)))
+    found = await strength.measure(lambda _: None)
     notes = [test.note for test in found if test.is_measured]
     assert any("skipped: the time limit of 12 runs was reached" in note for note in notes)
     # Runs that were in progress at the limit are finished.
-    assert 5 <= teeth.cost <= 2 * 12
+    assert 5 <= strength.cost <= 2 * 12
 
 
 @pytest.mark.slow
 async def test_weaker_tests_are_measured_stored_and_first(project: GitProject, review: Review, tmp_path: Path) -> None:
     before = file_contents(project.root)
     settings = TestSettings(sys.executable)
-    teeth = ReviewStrength(review, settings, budget=math.inf)
-    assert [found.is_weaker for found in teeth.known()] == [False, False, False]
-    assert teeth.unmeasured == 3
+    strength = ReviewStrength(review, settings, budget=math.inf)
+    assert [found.is_weaker for found in strength.known()] == [False, False, False]
+    assert strength.unmeasured == 3
     seen: list[Progress] = []
-    found = await teeth.measure(seen.append)
+    found = await strength.measure(seen.append)
     # The source of the one shows nothing, but it detects less. The other no longer detects the bug.
-    weaker, without_fix = teeth_of(found, "other_input"), teeth_of(found, "passes_without_the_fix")
+    weaker, without_fix = strength_of(found, "other_input"), strength_of(found, "passes_without_the_fix")
     assert weaker.signs == ()
     assert weaker.is_weaker
     assert weaker.kills_before is not None
@@ -67,12 +67,12 @@ async def test_weaker_tests_are_measured_stored_and_first(project: GitProject, r
     assert without_fix.misses_bug
     assert "passes without the fix" in without_fix.words
     # The measurement refutes the suspicion from the source of this one.
-    honest = teeth_of(found, "two_in_one")
+    honest = strength_of(found, "two_in_one")
     assert [sign.kind for sign in honest.signs] == [StrengthChangeKind.LOST]
     assert not honest.is_weaker
     assert found == weakest_first(found)
     assert found[-1] == honest
-    assert teeth.cost > 0
+    assert strength.cost > 0
     assert seen[0].words == "tracing the changed tests"
     assert (seen[-1].done, seen[-1].total) == (seen[-1].total, seen[-1].total)
     assert file_contents(project.root) == before
@@ -84,13 +84,13 @@ async def test_weaker_tests_are_measured_stored_and_first(project: GitProject, r
         assert ReviewStrength(again, TestSettings(sys.executable, options=("-q",))).unmeasured == 3
 
     # A stopped measurement resumes after the finished mutants.
-    (tmp_path / "review/teeth.jsonl").unlink()
+    (tmp_path / "review/strength.jsonl").unlink()
     results = {path: path.read_bytes() for path in (tmp_path / "review/tests").iterdir()}
     assert results
     assert await ReviewStrength(review, settings, budget=math.inf).measure(lambda _: None) == found
     assert {path: path.read_bytes() for path in (tmp_path / "review/tests").iterdir()} == results
 
-    rows = teeth_as_list(found, {weaker.test: "It is simpler now."})
+    rows = strength_as_list(found, {weaker.test: "It is simpler now."})
     assert rows[-1] == "3 changed or new tests, 2 weaker"
     assert "    agent: It is simpler now." in rows
     assert f"  {honest.test}  a check is gone, {honest.kill_words}" in rows

@@ -15,7 +15,7 @@ from swarm_tui.review.hand_over import pull_request
 from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import ReviewFolder
 from swarm_tui.room.draw.spans import text_of
-from swarm_tui.room.fixes.draw import draw_teeth
+from swarm_tui.room.fixes.draw import draw_strength
 from swarm_tui.room.fixes.tests import ChangedTests
 from swarm_tui.strength.review import ReviewStrength
 from swarm_tui.testing.settings import TestSettings
@@ -65,13 +65,13 @@ async def test_row_of_a_mixed_fix_has_mark_and_reason(review: Review) -> None:
     changed = ChangedTests(ReviewStrength(review, TestSettings(sys.executable)))
     await changed.load([fix.commit for fix in review.fixes])
     first, second, third = (changed.of_row(fix, ()) for fix in review.fixes)
-    found = {teeth.test: (teeth.is_weaker, teeth.is_renamed) for teeth in first}
+    found = {strength.test: (strength.is_weaker, strength.is_renamed) for strength in first}
     assert found == {"test_all.py::test_two": (True, False), "test_all.py::test_one": (False, True)}
-    assert [(teeth.test, [sign.kind for sign in teeth.signs]) for teeth in second] == [
+    assert [(strength.test, [sign.kind for sign in strength.signs]) for strength in second] == [
         ("test_more.py::test_m", [StrengthChangeKind.REMOVED])
     ]
     assert list(third) == []
-    lines = [text_of(line).strip() for line in draw_teeth(first, 80)]
+    lines = [text_of(line).strip() for line in draw_strength(first, 80)]
     assert "renamed · its id no longer exists: it is now test_all.py::test_first" in lines
     assert "weaker · a check was loosened" in lines
 

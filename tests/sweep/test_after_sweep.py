@@ -16,8 +16,8 @@ from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.report.integrated import CommitDiffs, read_integration
 from swarm_tui.review.open import review_sweep
-from swarm_tui.strength.review import teeth_of_review, turn_of_sweep
-from swarm_tui.sweep.engine import measure_teeth
+from swarm_tui.strength.review import strength_of_review, turn_of_sweep
+from swarm_tui.sweep.engine import measure_strength
 from tests.git_project import PYTEST_INI, GitProject
 
 TEST = "from lib import double\n\n\ndef test_double():\n    assert double(2) {} 4\n"
@@ -48,17 +48,17 @@ def folder(tmp_path: Path) -> SweepFolder:
 
 def unmeasured(folder: SweepFolder) -> int:
     with review_sweep(folder) as review:
-        return teeth_of_review(review, folder)[0].unmeasured
+        return strength_of_review(review, folder)[0].unmeasured
 
 
 @pytest.mark.slow
 async def test_changed_tests_are_measured_when_no_engine_works_any_more(folder: SweepFolder, tmp_path: Path) -> None:
     engine = EngineLock(folder.lock)
     engine.acquire()
-    await measure_teeth(folder)
+    await measure_strength(folder)
     assert unmeasured(folder) == 1
     engine.release()
-    await measure_teeth(folder)
+    await measure_strength(folder)
     assert unmeasured(folder) == 0
     assert turn_of_sweep(folder).progress() is None
     # Whoever is sent the page reads it too.
@@ -72,5 +72,5 @@ async def test_changed_tests_are_measured_when_no_engine_works_any_more(folder: 
 async def test_a_sweep_without_its_branch_is_left_alone(folder: SweepFolder, capfd: pytest.CaptureFixture[str]) -> None:
     with JournalWriter(folder.events, last_seq=2) as journal:
         journal.append(Integrated(branch=None, tip="f" * 40))
-    await measure_teeth(folder)
+    await measure_strength(folder)
     assert "the changed tests are not measured: " in capfd.readouterr().err

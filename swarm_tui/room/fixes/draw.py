@@ -32,33 +32,37 @@ from swarm_tui.room.draw.transcript import draw_progress, progress_parts
 _MISSED_SHOWN = 5
 
 
-def draw_teeth(found: Sequence[TestStrength], width: int) -> list[Line]:
+def draw_strength(found: Sequence[TestStrength], width: int) -> list[Line]:
     """Return lines about changed tests; empty if their strength has not changed."""
     lines: list[Line] = []
-    for teeth in found:
-        if not teeth.words:
+    for strength in found:
+        if not strength.words:
             continue
-        glyph, role, label = ("○", "warning", "detects nothing") if teeth.is_toothless else ("✓", "good", "as strong")
-        if teeth.is_weaker:
+        glyph, role, label = (
+            ("○", "warning", "detects nothing") if strength.is_toothless else ("✓", "good", "as strong")
+        )
+        if strength.is_weaker:
             glyph, role, label = "▼", "unresolved", "weaker"
-        elif teeth.is_renamed:
+        elif strength.is_renamed:
             glyph, role, label = "!", "warning", "renamed"
-        is_clear = teeth.is_measured or teeth.is_weaker or teeth.is_renamed
+        is_clear = strength.is_measured or strength.is_weaker or strength.is_renamed
         word = label if is_clear else "W measures its strength"
-        lines.append([Span(f"{glyph} ", role), Span(cut_middle(plain(teeth.test, 500), max(10, width - 2)))])
-        lines.append(cut_line([Span("  "), Span(word, role), Span(f" · {plain(teeth.words, 300)}", "dim")], width))
-        if not teeth.is_weaker and teeth.is_renamed:
-            lines += [[Span("    + "), Span(cut_middle(plain(s.after, 500), max(10, width - 6)))] for s in teeth.signs]
-        if not teeth.is_weaker:
+        lines.append([Span(f"{glyph} ", role), Span(cut_middle(plain(strength.test, 500), max(10, width - 2)))])
+        lines.append(cut_line([Span("  "), Span(word, role), Span(f" · {plain(strength.words, 300)}", "dim")], width))
+        if not strength.is_weaker and strength.is_renamed:
+            lines += [
+                [Span("    + "), Span(cut_middle(plain(s.after, 500), max(10, width - 6)))] for s in strength.signs
+            ]
+        if not strength.is_weaker:
             continue
-        for change in teeth.signs:
+        for change in strength.signs:
             was = [Span("    - "), Span(plain(change.before, 200), "removed")]
             now = [Span("    + "), Span(plain(change.after, 200), "added")]
             lines += [cut_line(line, width) for line, text in ((was, change.before), (now, change.after)) if text]
-        for fault in teeth.missed[:_MISSED_SHOWN]:
+        for fault in strength.missed[:_MISSED_SHOWN]:
             lines.append(cut_line([Span("    no longer detected: ", "dim"), Span(plain(fault, 300))], width))
-        if len(teeth.missed) > _MISSED_SHOWN:
-            lines.append([Span(f"    and {len(teeth.missed) - _MISSED_SHOWN} more", "dim")])
+        if len(strength.missed) > _MISSED_SHOWN:
+            lines.append([Span(f"    and {len(strength.missed) - _MISSED_SHOWN} more", "dim")])
     return [[Span("test strength", "heading")], *lines] if lines else []
 
 
@@ -303,7 +307,7 @@ class FixEvidence:
     """The tests whose agents wrote it."""
     runs: tuple[tuple[str, bool | None, str], ...] = ()
     """Tests that were run without this fix: node id, passed, failure line."""
-    teeth: tuple[TestStrength, ...] = ()
+    strength: tuple[TestStrength, ...] = ()
     """The tests that it changes."""
     sent_back: tuple[str, str] = ("", "")
     """Who sent it back and the result, and the comment."""
@@ -338,9 +342,11 @@ def draw_evidence(evidence: FixEvidence, width: int) -> list[Line]:
     cost = cost_words(evidence.agents)
     lines.append([*author, Span(f" · {cost}", "dim")] if cost else author)
     lines += _impact(evidence, width)
-    teeth = draw_teeth(evidence.teeth, width)
+    strength = draw_strength(evidence.strength, width)
     lines += (
-        [*teeth, [Span("measured with all hunks of this fix", "dim")]] if teeth and evidence.hunks_reverted else teeth
+        [*strength, [Span("measured with all hunks of this fix", "dim")]]
+        if strength and evidence.hunks_reverted
+        else strength
     )
     for number, agent in enumerate(evidence.agents):
         lines += ([], *_agent_lines(agent, width)) if number or lines else _agent_lines(agent, width)

@@ -21,23 +21,23 @@ from swarm_tui.testing.traced import without_case
 class ChangedTests:
     """The changed tests of one review, weakest first."""
 
-    def __init__(self, teeth: ReviewStrength) -> None:
+    def __init__(self, strength: ReviewStrength) -> None:
         self.known: list[TestStrength] = []
         self.progress: Progress | None = None
         """Progress of the measurement in this process; None if it is not running."""
         self.elsewhere: Progress | None = None
         """Progress of a measurement in another process, usually the engine after its sweep."""
         self.unmeasured = 0
-        self._teeth = teeth
+        self._strength = strength
         self._of_commits: dict[str, list[TestStrength]] = {}
 
     async def load(self, commits: Sequence[Commit] = ()) -> None:
         """Load the sources of the changed tests on the branch and in these commits, and earlier measurements."""
-        self.known = await asyncio.to_thread(self._teeth.known)
+        self.known = await asyncio.to_thread(self._strength.known)
         self._of_commits = await asyncio.to_thread(
-            lambda: {commit.id: self._teeth.of_commit(commit, self.known) for commit in commits}
+            lambda: {commit.id: self._strength.of_commit(commit, self.known) for commit in commits}
         )
-        self.unmeasured = await asyncio.to_thread(lambda: self._teeth.unmeasured)
+        self.unmeasured = await asyncio.to_thread(lambda: self._strength.unmeasured)
 
     async def measure(self, on_change: Callable[[], None]) -> str:
         """Measure the tests that have no measurement yet. Return a summary."""
@@ -47,7 +47,7 @@ class ChangedTests:
             on_change()
 
         try:
-            self.known = await self._teeth.measure(show)
+            self.known = await self._strength.measure(show)
             self.unmeasured = 0
         finally:
             self.progress = None
@@ -63,12 +63,12 @@ class ChangedTests:
 
     def look_elsewhere(self) -> bool:
         """Check the progress of a measurement in another process. Return whether it has changed."""
-        before, self.elsewhere = self.elsewhere, self._teeth.turn.progress() if self.progress is None else None
+        before, self.elsewhere = self.elsewhere, self._strength.turn.progress() if self.progress is None else None
         return before != self.elsewhere
 
     def stop_elsewhere(self) -> None:
         """Ask the other process to stop measuring."""
-        self._teeth.turn.stop()
+        self._strength.turn.stop()
 
     @property
     def level(self) -> str:
@@ -77,23 +77,23 @@ class ChangedTests:
 
     @property
     def weaker(self) -> list[TestStrength]:
-        return [teeth for teeth in self.known if teeth.is_weaker]
+        return [strength for strength in self.known if strength.is_weaker]
 
     def of_row(self, row: Change, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
         """Return the changed tests of a row: the tests of its agents, and tests that its commit weakens or renames.
 
         For row 0 and for hunks, changed tests in the same files are added.
         """
-        found = {teeth.test: teeth for teeth in self._of_agents(row, records)}
-        found |= {teeth.test: teeth for teeth in self._of_commits.get(row.id, ())}
+        found = {strength.test: strength for strength in self._of_agents(row, records)}
+        found |= {strength.test: strength for strength in self._of_commits.get(row.id, ())}
         return weakest_first(list(found.values()))
 
     def _of_agents(self, row: Change, records: Iterable[TestRecord]) -> Sequence[TestStrength]:
         names = {without_case(test) for test in (*row.tests, *(record.test for record in records))}
-        own = [teeth for teeth in self.known if teeth.test in names]
+        own = [strength for strength in self.known if strength.test in names]
         if own or row.rank:
             return own
-        return [teeth for teeth in self.known if teeth.file in row.commit.paths] if not names else []
+        return [strength for strength in self.known if strength.file in row.commit.paths] if not names else []
 
 
 PASSED = "passed"

@@ -28,7 +28,7 @@ def fix_view(session: ReviewSession, fix: Change) -> FixView:
     verdict = session.review.verdict(fix)
     measured = session.measured.get(fix.id)
     blocked = {item.commit for item in session.preview.conflicts} if session.preview is not None else set()
-    tests = [teeth for teeth in session.strength_of(fix) if fix.rank or _stays(session, teeth, fix)]
+    tests = [strength for strength in session.strength_of(fix) if fix.rank or _stays(session, strength, fix)]
     in_conflict = (fix.hunk_of or fix.id) in blocked and (not fix.hunk_of or fix.id in session.review.reverted)
     return FixView(
         rank=_row_number(session, fix),
@@ -37,8 +37,8 @@ def fix_view(session: ReviewSession, fix: Change) -> FixView:
         hunks_reverted=len(session.hunks_reverted(fix)),
         is_part=fix in session.review.known_parts,
         is_left_out=fix in session.review.left_out,
-        weaker=sum(teeth.is_weaker for teeth in tests),
-        renamed=sum(teeth.is_renamed and not teeth.is_weaker for teeth in tests),
+        weaker=sum(strength.is_weaker for strength in tests),
+        renamed=sum(strength.is_renamed and not strength.is_weaker for strength in tests),
         added=fix.added,
         without_lines=fix.change_without_lines,
         removed=fix.removed,
@@ -172,7 +172,7 @@ def _doubts_of_plan(session: ReviewSession) -> list[str]:
         if measured and measured.is_measured and measured.broken and fix.id not in session.review.reverted:
             more = f" and {len(measured.broken) - 1} more" if len(measured.broken) > 1 else ""
             found.append(f"! #{fix.rank} is kept and breaks {plain(measured.broken[0], 100)}{more}")
-    weaker = [teeth for teeth in session.changed_tests.weaker if _stays(session, teeth)]
+    weaker = [strength for strength in session.changed_tests.weaker if _stays(session, strength)]
     if weaker:
         found.append(f"! {counted(len(weaker), 'weaker test')}, first {plain(weaker[0].test, 100)}")
     reverted = (session.measured[commit] for commit in session.review.reverted if commit in session.measured)
@@ -186,10 +186,10 @@ def _doubts_of_plan(session: ReviewSession) -> list[str]:
     return found
 
 
-def _stays(session: ReviewSession, teeth: TestStrength, row: Change | None = None) -> bool:
+def _stays(session: ReviewSession, strength: TestStrength, row: Change | None = None) -> bool:
     """Return whether every test change of this test is kept. The row itself is ignored."""
     out = (part for part in session.review.known_parts if part.id in session.review.reverted and part is not row)
-    return not any(teeth.test == each.test for part in out for each in session.strength_of(part))
+    return not any(strength.test == each.test for part in out for each in session.strength_of(part))
 
 
 def _plan_test_result(session: ReviewSession) -> str:
@@ -278,7 +278,7 @@ def fix_evidence(session: ReviewSession, fix: Change) -> FixEvidence:
         source=measured.source if measured else "",
         agents=() if fix is session.tests_row else tuple(session.records_of(fix)),
         runs=_runs_of(session, fix),
-        teeth=session.strength_of(fix),
+        strength=session.strength_of(fix),
         sent_back=_way_back_words(session, fix),
         risks=session.review.branch.risks_of(fix.hunk_of or fix.id),
         origin=f"{fix.origin}: {fix.by_integrator}" if fix.origin else "",
