@@ -273,7 +273,7 @@ class RunningSweep:
                 agent.tell(Stop(SWEEP_STOPPED))
 
     def _tell(self, test: str, news: Checked | AgentEnd) -> None:
-        """Tell an agent something that matters only if nothing else is being done with its test."""
+        """Pass on what matters only if nothing else is being done with the test."""
         agent = self.agents.get(test)
         if agent is not None and agent.is_idle:
             agent.tell(news)
