@@ -30,14 +30,14 @@ class ObservedFile:
 class Observation:
     """What an agent is doing, and the source of that information."""
 
-    needs_person: bool
+    needs_user: bool
     source: str
     question: str = ""
     """The question, or the request for permission."""
     options: tuple[str, ...] = ()
     condition: str = ""
     """A condition that needs no action, such as a request that is being retried."""
-    trouble: ApiError | None = None
+    api_error: ApiError | None = None
     """Why the agent's model does not answer."""
     needs_terminal: bool = False
     """Whether the question can be answered only in the agent's terminal."""
@@ -65,16 +65,16 @@ class AgentObserver(Protocol):
         ...
 
     @property
-    def asks(self) -> Mapping[str, Question]:
+    def open_questions(self) -> Mapping[str, Question]:
         """Open questions that the agent asked through a hook, by id, oldest first."""
         ...
 
     @property
-    def ended_asks(self) -> Mapping[str, ClosedQuestion]:
+    def closed_questions(self) -> Mapping[str, ClosedQuestion]:
         """Closed questions by id, in closing order."""
         ...
 
-    def answer(self, ask: Question, text: str, by: str) -> AnswerFile:
+    def answer(self, question: Question, text: str, by: str) -> AnswerFile:
         """Return the file that delivers an answer. Only valid if `answer_problem` returns no reason."""
         ...
 
@@ -104,7 +104,7 @@ class ConditionObserver:
     """Observer for agent types that provide no information except their process and this file."""
 
     files: Sequence[ObservedFile] = (ObservedFile("condition", CONDITION_PATH, is_appended=False),)
-    _trouble: ApiError | None = None
+    _api_error: ApiError | None = None
     _words: str = ""
 
     @property
@@ -116,14 +116,14 @@ class ConditionObserver:
         return None
 
     @property
-    def asks(self) -> Mapping[str, Question]:
+    def open_questions(self) -> Mapping[str, Question]:
         return {}
 
     @property
-    def ended_asks(self) -> Mapping[str, ClosedQuestion]:
+    def closed_questions(self) -> Mapping[str, ClosedQuestion]:
         return {}
 
-    def answer(self, ask: Question, text: str, by: str) -> AnswerFile:
+    def answer(self, question: Question, text: str, by: str) -> AnswerFile:
         raise LookupError("agents of this type ask no questions through a hook")
 
     def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
@@ -135,13 +135,13 @@ class ConditionObserver:
             report = parse_json(raw)
             kind, until = report.get("trouble"), number_of(report.get("until"))
             fields = {**report, "kind": kind, "until": until, "is_claim": True}
-            self._trouble = msgspec.convert(fields, ApiError) if kind else None
+            self._api_error = msgspec.convert(fields, ApiError) if kind else None
             self._words = plain(str(report.get("words") or ""), _WORDS_LIMIT)
         except (ValueError, AttributeError, TypeError):
-            self._trouble = None
+            self._api_error = None
 
     def observe(self, now: float) -> Observation | None:
-        if self._trouble is None:
+        if self._api_error is None:
             return None
-        words = self._words or api_error_text(self._trouble.kind, self._trouble.until, now)
-        return Observation(False, "its report", condition=words, trouble=self._trouble)
+        words = self._words or api_error_text(self._api_error.kind, self._api_error.until, now)
+        return Observation(False, "its report", condition=words, api_error=self._api_error)

@@ -60,7 +60,7 @@ class PackageDir:
 
 
 def local_package_dir(folder: Path) -> PackageDir:
-    """Return the shelf for agents on this machine, which read the files from the same path."""
+    """Return the package_dir for agents on this machine, which read the files from the same path."""
     package = str(Path(__file__).resolve().parents[2])
     return PackageDir(folder, str(folder), sys.executable, package, str(live_folder()))
 
@@ -70,28 +70,28 @@ def live_folder() -> Path:
     return PLUGIN_FOLDER
 
 
-def write_offline_program(shelf: PackageDir) -> str:
+def write_offline_program(package_dir: PackageDir) -> str:
     """Write the offline agent's executable. mngr uses the file name as the process name."""
-    return _write_program(shelf, OFFLINE_NAME, "swarm_tui.agents.offline.program")
+    return _write_program(package_dir, OFFLINE_NAME, "swarm_tui.agents.offline.program")
 
 
-def write_integrator_program(shelf: PackageDir) -> str:
-    return _write_program(shelf, INTEGRATOR_NAME, "swarm_tui.integrator.program")
+def write_integrator_program(package_dir: PackageDir) -> str:
+    return _write_program(package_dir, INTEGRATOR_NAME, "swarm_tui.integrator.program")
 
 
-def write_command(shelf: PackageDir) -> str:
+def write_command(package_dir: PackageDir) -> str:
     """Write an executable of the swarm-tui command line, which may be missing from an agent's PATH."""
-    return _write_program(shelf, COMMAND_NAME, "swarm_tui.__main__")
+    return _write_program(package_dir, COMMAND_NAME, "swarm_tui.__main__")
 
 
-def write_hook_settings(shelf: PackageDir, more: Mapping[str, object]) -> str:
+def write_hook_settings(package_dir: PackageDir, more: Mapping[str, object]) -> str:
     """Write a settings file that makes Claude Code run our hook, separate from the settings of project and user."""
     from swarm_tui.agents.types.claude import hook
 
-    script = posixpath.join(shelf.package, "swarm_tui", "agents", "types", "claude", "hook.py")
-    settings = {**hook.hook_settings(shelf.python, script), **more}
-    _write_shared(shelf.folder / "claude-settings.json", json.dumps(settings, indent=1))
-    return shelf.path("claude-settings.json")
+    script = posixpath.join(package_dir.package, "swarm_tui", "agents", "types", "claude", "hook.py")
+    settings = {**hook.hook_settings(package_dir.python, script), **more}
+    _write_shared(package_dir.folder / "claude-settings.json", json.dumps(settings, indent=1))
+    return package_dir.path("claude-settings.json")
 
 
 def packed_package() -> bytes:
@@ -106,12 +106,12 @@ def packed_package() -> bytes:
     return packed.getvalue()
 
 
-def _write_program(shelf: PackageDir, name: str, module: str) -> str:
-    python, path = shelf.python, shelf.folder / name
+def _write_program(package_dir: PackageDir, name: str, module: str) -> str:
+    python, path = package_dir.python, package_dir.folder / name
     if re.search(r"\s", python) or len(python) > _SHEBANG_LIMIT:
         raise UsageError(f"cannot start {path.name} with {python}", "install swarm-tui in a short path without spaces")
-    _write_shared(path, _PROGRAM.format(python=python, package=shelf.package, module=module), mode=0o700)
-    return shelf.path(name)
+    _write_shared(path, _PROGRAM.format(python=python, package=package_dir.package, module=module), mode=0o700)
+    return package_dir.path(name)
 
 
 def _write_shared(path: Path, content: str, *, mode: int = 0o600) -> Path:

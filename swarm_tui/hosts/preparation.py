@@ -75,7 +75,7 @@ class PreparedHost:
     """A checkout of the base commit, with `--setup` done. No agent works in it."""
     python: str
     """The interpreter that runs the tests."""
-    shelf: PackageDir
+    package_dir: PackageDir
     records: str
     is_set_up: bool
     """Whether the interpreter was created by `--setup`, so that the copies do not need to run it again."""
@@ -257,7 +257,7 @@ _IGNORED: Final = ".gitignore"
 class AgentPaths:
     """The files that swarm-tui gives to one agent, by their paths on the agent's host."""
 
-    shelf: PackageDir
+    package_dir: PackageDir
     folder: str
     """The folder with the task and the prompt."""
     is_root: bool
@@ -309,9 +309,9 @@ class AgentPaths:
         host = self.prepared.host
         try:
             await host.run(["mkdir", "-p", "-m", "700", address.state_dir])
-            for path in [file for file in self.shelf.folder.iterdir() if file.is_file()]:
+            for path in [file for file in self.package_dir.folder.iterdir() if file.is_file()]:
                 mode = path.stat().st_mode & 0o777
-                await host.write_file(self.shelf.path(path.name), read_regular(path), mode=mode)
+                await host.write_file(self.package_dir.path(path.name), read_regular(path), mode=mode)
             for name in (TASK_FILE, PROMPT_FILE, _IGNORED):
                 if (written / name).is_file():
                     await host.write_file(posixpath.join(self.folder, name), read_regular(written / name))
@@ -332,4 +332,4 @@ def local_paths(folder: SweepFolder, own: Path) -> AgentPaths:
 
 def paths_on(prepared: PreparedHost, agent: str) -> AgentPaths:
     folder = posixpath.join(prepared.folder, "agents", agent)
-    return AgentPaths(prepared.shelf, folder, prepared.settings.user == "root", prepared)
+    return AgentPaths(prepared.package_dir, folder, prepared.settings.user == "root", prepared)

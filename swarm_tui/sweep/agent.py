@@ -243,7 +243,7 @@ async def _finish(sweep: RunningSweep, agent: Agent, job: Job, watch: AgentFollo
     await _read_to_end(sweep, watch)
     # The agent may have submitted its work after its end was observed.
     end = AgentEnd.ARCHIVE if watch.has_archive else end
-    trouble = watch.last_trouble(time.time())
+    trouble = watch.last_api_error(time.time())
     if end in ENDED_BY_ITSELF and trouble is not None:
         # This says nothing about its test.
         agent.not_before = time.monotonic() + sweep.hindered.pause_before_relaunch(key)

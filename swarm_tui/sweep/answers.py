@@ -157,7 +157,7 @@ class AnswerDelivery:
         deadline = loop.time() + TAKEN_WITHIN
         while loop.time() < deadline:
             watch = self._live_agents.watches.get(test)
-            ended = watch.observer.ended_asks if watch is not None and watch.observer is not None else {}
+            ended = watch.observer.closed_questions if watch is not None and watch.observer is not None else {}
             if asked.ask.id in ended:
                 return ended[asked.ask.id].why
             if watch is None:

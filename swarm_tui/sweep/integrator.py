@@ -117,14 +117,14 @@ class IntegratorJob:
         self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
     ) -> CreateRequest:
         spec, root, folder = self.spec, context.folder.root.absolute(), agent_work_folder(context, self.key).absolute()
-        command: tuple[str, ...] = (write_integrator_program(around.shelf), str(folder / INPUTS_FILE))
+        command: tuple[str, ...] = (write_integrator_program(around.package_dir), str(folder / INPUTS_FILE))
         message, environment, words = None, {}, place_words(spec, address)
         # The built-in integrator runs the project's tests, which must not see what agents log in with.
         passed = spec.passed_environment
         if self.by == "agent":
             template = Path(spec.integrator_prompt) if spec.integrator_prompt else None
             write_prompt(Path(around.folder), render_integrator_prompt(template, self.inputs, root))
-            command = self.kind.prepare_command(agent_start(spec, around.shelf, address, None))
+            command = self.kind.prepare_command(agent_start(spec, around.package_dir, address, None))
             message = self.kind.message(prompt_path(address))
             python = make_agent_python(spec, context.folder, folder, address.host)
             environment = environment_for(spec, address, around, has_task=False) | python.variables

@@ -288,7 +288,7 @@ def create_request(
     request = CreateRequest(
         name=record.agent,
         agent_type=kind.mngr_type,
-        command=kind.prepare_command(agent_start(spec, around.shelf, address, around.task_file)),
+        command=kind.prepare_command(agent_start(spec, around.package_dir, address, around.task_file)),
         source=Path(spec.repository),
         transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
         base=record.revision.tip if record.revision is not None else spec.base,
@@ -326,17 +326,17 @@ def write_prompt(folder: Path, prompt: str) -> None:
         draft.write(b"*\n")
 
 
-def agent_start(spec: SweepSpec, shelf: PackageDir, address: AgentAddress, task_file: str | None) -> AgentStart:
+def agent_start(spec: SweepSpec, package_dir: PackageDir, address: AgentAddress, task_file: str | None) -> AgentStart:
     """Return what a kind needs to know of an agent that is about to be created."""
     left_out = spec.unapproved_servers, spec.outside_imports
-    return AgentStart(agent_words(spec), shelf, address.state_dir, task_file, *left_out)
+    return AgentStart(agent_words(spec), package_dir, address.state_dir, task_file, *left_out)
 
 
 def _asked_of(context: SweepContext, record: TestRecord, around: AgentPaths, python: str) -> tuple[Task, str]:
     """Return the task and the prompt of one agent, which runs its test with `python`."""
     spec = context.spec
     if spec.kind != "tests":
-        return tutorial_prompt(spec, context.repository, record, write_command(around.shelf))
+        return tutorial_prompt(spec, context.repository, record, write_command(around.package_dir))
     task = around.task(task_for(spec, record, python))
     if record.revision is not None:
         title = context.repository.run("log", "-1", "--format=%s", record.revision.fix, "--").text
@@ -358,7 +358,7 @@ def environment_for(
     given = [entry for entry in inherited.split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
     environment = agent_type_of_sweep(spec).variables(agent_words(spec), is_root=around.is_root) | {
-        "PYTHONPATH": os.pathsep.join([*([around.shelf.live] if has_task else []), *own, *behind]),
+        "PYTHONPATH": os.pathsep.join([*([around.package_dir.live] if has_task else []), *own, *behind]),
         **NO_BYTECODE,
     }
     if has_task:

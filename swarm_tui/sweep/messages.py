@@ -65,7 +65,7 @@ class AgentMessages:
             agent, observer = watch.address.name, watch.observer
             if agent in errors:
                 continue
-            if observer is not None and (problem := ASKS if observer.asks else observer.typing_problem):
+            if observer is not None and (problem := ASKS if observer.open_questions else observer.typing_problem):
                 errors[agent] = problem
             else:
                 typed[agent] = watch

@@ -33,7 +33,7 @@ class QuestionTracker:
     def new_events(self, observer: AgentObserver) -> list[Event]:
         """Return what has been asked, and what has ended, since the last call."""
         events: list[Event] = []
-        for ended in islice(observer.ended_asks.values(), self._ended, None):
+        for ended in islice(observer.closed_questions.values(), self._ended, None):
             self._ended += 1
             if ended.ask.id not in self._open and ended.ask.at > self._recorded_until:
                 events.append(Asked(test=self.test, ask=ended.ask))
@@ -41,7 +41,7 @@ class QuestionTracker:
                 continue
             self._open.discard(ended.ask.id)
             events.append(AskClosed(test=self.test, ask=ended.ask.id, why=self._why(ended)))
-        for identity, ask in observer.asks.items():
+        for identity, ask in observer.open_questions.items():
             if identity not in self._open and ask.at > self._recorded_until:
                 self._open.add(identity)
                 events.append(Asked(test=self.test, ask=ask))

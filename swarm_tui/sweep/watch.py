@@ -204,8 +204,8 @@ class AgentFollower:
         observation = self.observer.observe(clock) if self.observer is not None else None
         if self.observer is None or observation is None:
             return False
-        is_over = observation.needs_person or has_given_up(observation.trouble)
-        return not is_over or bool(self.observer.asks)
+        is_over = observation.needs_user or has_given_up(observation.api_error)
+        return not is_over or bool(self.observer.open_questions)
 
     def is_searched(self, now: float) -> bool:
         """Return whether the agent's files are to be looked for now."""
@@ -334,16 +334,16 @@ class AgentFollower:
             return Observation(True, "screen", dialog, needs_terminal=True) if dialog else None
         if observation is not None and self.is_foreign:
             observation = self._in_its_words(observation)
-        if observation is None or observation.trouble is None:
+        if observation is None or observation.api_error is None:
             return observation
-        until = observation.trouble.until or self._summary.limited_until
+        until = observation.api_error.until or self._summary.limited_until
         is_sensible = until is not None and clock < until < clock + LONGEST_LIMIT
-        trouble = structs.replace(observation.trouble, until=until if is_sensible else None)
-        return replace(observation, trouble=trouble)
+        api_error = structs.replace(observation.api_error, until=until if is_sensible else None)
+        return replace(observation, api_error=api_error)
 
     def _in_its_words(self, observation: Observation) -> Observation:
         """Return what is known from its session file alone with what its transcript says that it asks."""
-        if not observation.needs_person or observation.source != "session file":
+        if not observation.needs_user or observation.source != "session file":
             return observation
         if observation.needs_terminal:
             asked = f": {self._summary.asked}" if self._summary.asked else ""
@@ -352,7 +352,7 @@ class AgentFollower:
 
     def _record_observation(self, observation: Observation, now: float) -> Seen | None:
         """Return the event of an observation; None when it says what is known already."""
-        state: _Watched = State.WAITING if observation.needs_person else State.RUNNING
+        state: _Watched = State.WAITING if observation.needs_user else State.RUNNING
         seen = Seen(
             test=self.task.key,
             state=state,
@@ -360,7 +360,7 @@ class AgentFollower:
             question=observation.question,
             options=observation.options,
             condition=observation.condition,
-            trouble=observation.trouble,
+            trouble=observation.api_error,
             needs_terminal=observation.needs_terminal,
         )
         shown = self._shown or Seen(test=self.task.key, state=self.state, source=observation.source)
@@ -371,7 +371,7 @@ class AgentFollower:
             self.questions += 1
         elif state is State.RUNNING:
             self.waiting_since = None
-        self._excuse(state is State.WAITING or observation.trouble is not None, now)
+        self._excuse(state is State.WAITING or observation.api_error is not None, now)
         self.state, self._shown = state, seen
         return seen
 
@@ -383,11 +383,11 @@ class AgentFollower:
             self.excused += now - self._excused_since
             self._excused_since = None
 
-    def last_trouble(self, clock: float) -> ApiError | None:
-        """Return the trouble that an agent was in when it was seen last."""
+    def last_api_error(self, clock: float) -> ApiError | None:
+        """Return the API error of the last observation."""
         observation = self.observer.observe(clock) if self.observer is not None else None
         if observation is not None:
-            return observation.trouble
+            return observation.api_error
         return self._shown.trouble if self._shown is not None else None
 
     def overdue_end(self, now: float) -> AgentEnd | None:
@@ -398,8 +398,8 @@ class AgentFollower:
         return AgentEnd.TIMEOUT if now - self.started - excused >= self.timeout else None
 
 
-def has_given_up(trouble: ApiError | None) -> bool:
-    return trouble is not None and trouble.has_given_up
+def has_given_up(api_error: ApiError | None) -> bool:
+    return api_error is not None and api_error.has_given_up
 
 
 def find_dialog(screen: str, signs: Sequence[str]) -> str:

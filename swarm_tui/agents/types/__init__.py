@@ -32,7 +32,7 @@ class AgentStart:
 
     arguments: tuple[str, ...]
     """Command line arguments: for permissions, and those that the user gave."""
-    shelf: PackageDir
+    package_dir: PackageDir
     """Contains the files that all agents of a sweep share."""
     state_dir: str
     task_file: str | None = None

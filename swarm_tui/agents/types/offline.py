@@ -30,7 +30,7 @@ class OfflineType(AgentType):
     def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
         from swarm_tui.agents.packaged import write_offline_program
 
-        return (write_offline_program(start.shelf), str(start.task_file))
+        return (write_offline_program(start.package_dir), str(start.task_file))
 
     def message(self, prompt: str) -> str | None:
         """Return None, because everything is in the task file."""

@@ -9,16 +9,16 @@ import pytest
 
 from swarm_tui.agents.observer import Observation
 from swarm_tui.agents.types.claude.observer import (
-    ASKS_IN_ALL,
     DEBUG,
     EVENTS,
     MAIN_PROCESS,
-    OPEN_ASKS,
+    MOST_OPEN_QUESTIONS,
+    MOST_QUESTIONS,
     SESSION,
     ClaudeObserver,
 )
 from swarm_tui.limits.events import ApiError, ApiErrorKind
-from swarm_tui.model.questions import answer_problem
+from swarm_tui.model.questions import Question, answer_problem
 
 Event = dict[str, Any]
 
@@ -148,7 +148,7 @@ def test_turn_with_invalid_request_shows_error() -> None:
 def test_api_error_at_turn_end_is_not_a_question(error: str, kind: ApiErrorKind) -> None:
     failure = {"event": "StopFailure", "error": error, "last_assistant_message": "API Error: 529 Overloaded"}
     expected = Observation(
-        False, "hook", condition="API Error: 529 Overloaded", trouble=ApiError(kind=kind, has_given_up=True)
+        False, "hook", condition="API Error: 529 Overloaded", api_error=ApiError(kind=kind, has_given_up=True)
     )
     assert observed("idle", failure) == observed("idle", failure, after=0.1) == expected
     assert observed("busy", failure, {"event": "UserPromptSubmit"}) == WORKING
@@ -157,12 +157,12 @@ def test_api_error_at_turn_end_is_not_a_question(error: str, kind: ApiErrorKind)
 
 def test_failed_turn_without_hook_is_not_a_question() -> None:
     assert observed("idle", debug=(FAILED,), after=2.0) == Observation(
-        False, "session file", condition="API error 429, retrying (4 of 10)", trouble=LIMITED
+        False, "session file", condition="API error 429, retrying (4 of 10)", api_error=LIMITED
     )
     # Escape during a retry runs no hook.
     stopped = observed("idle", debug=(FAILED,), after=6.0)
     assert stopped is not None
-    assert stopped.needs_person
+    assert stopped.needs_user
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_failed_turn_without_hook_is_not_a_question() -> None:
 def test_retried_request_is_an_api_error(status: str, attempt: int, kind: ApiErrorKind | None) -> None:
     found = observed("busy", debug=(f"[ERROR] API error (attempt {attempt}/11): {status} {status}",))
     assert found is not None
-    assert found.trouble == (ApiError(kind=kind) if kind is not None else None)
+    assert found.api_error == (ApiError(kind=kind) if kind is not None else None)
 
 
 def test_unreachable_server_differs_from_overloaded_server() -> None:
@@ -191,12 +191,12 @@ def test_unreachable_server_differs_from_overloaded_server() -> None:
     observer.add_lines(EVENTS.name, [b'{"event": "StopFailure", "error": "server_error"}'])
     found = observer.observe(100.0)
     assert found is not None
-    assert found.trouble == ApiError(kind=ApiErrorKind.UNREACHABLE, has_given_up=True)
+    assert found.api_error == ApiError(kind=ApiErrorKind.UNREACHABLE, has_given_up=True)
 
 
 def test_retried_request_is_a_condition() -> None:
     assert observed("busy", debug=(FAILED,)) == Observation(
-        False, "session file", condition="API error 429, retrying (4 of 10)", trouble=LIMITED
+        False, "session file", condition="API error 429, retrying (4 of 10)", api_error=LIMITED
     )
     dropped = FAILED.replace("429 429 {...}", "undefined Connection error.")
     found = observed("busy", debug=(dropped,))
@@ -223,7 +223,7 @@ def test_session_of_other_process_is_ignored() -> None:
     observer.observe(0.0)
     found = observer.observe(60.0)
     assert found is not None
-    assert found.needs_person
+    assert found.needs_user
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_invalid_lines_are_ignored(raw: bytes) -> None:
     observer.add_lines(EVENTS.name, [raw])
     observer.add_lines(DEBUG.name, [raw])
     assert observer.observe(0.0) is None
-    assert observer.asks == {}
+    assert observer.open_questions == {}
 
 
 def test_hostile_text_is_sanitized() -> None:
@@ -259,7 +259,7 @@ def test_hostile_text_is_sanitized() -> None:
 )
 def test_text_answers_a_request(text: str, answer: dict[str, str]) -> None:
     observer = asking(BASH)
-    file = observer.answer(observer.asks["1"], text, "Ann")
+    file = observer.answer(observer.open_questions["1"], text, "Ann")
     assert file.path == "plugin/swarm/claude_answers/1.json"
     assert json.loads(file.content) == {**answer, "by": "Ann"}
 
@@ -277,7 +277,7 @@ def test_several_questions_are_answered_line_by_line() -> None:
     assert answers(asked, "2\n1, 2") == {"Which rate?": "16", "Which files?": "a.py, b.py"}
     assert answers(asked, "none\n1 and 3") == {"Which rate?": "none", "Which files?": "1 and 3"}
     assert answers(asked, "none\n2 1") == {"Which rate?": "none", "Which files?": "b.py, a.py"}
-    ask = asking(asked).asks["1"]
+    ask = question_of(asked)
     assert answer_problem(ask, "2\n1,3").startswith("2 of 2: invalid option 3, choose 1 to 2")
     assert answer_problem(ask, "7\n1").startswith("1 of 2: invalid option 7, choose 1 to 2")
     assert not answer_problem(ask, "16\n2, 1")
@@ -288,7 +288,7 @@ def test_several_questions_are_answered_line_by_line() -> None:
 def test_options_have_descriptions() -> None:
     options = [{"label": "a.py", "description": "the \x1b[1mold one"}, {"label": "b.py"}]
     given = {"questions": [{"question": "Which?", "options": options}]}
-    (question,) = asking(BASH | {"tool": "AskUserQuestion", "input": given}).asks["1"].questions
+    (question,) = question_of(BASH | {"tool": "AskUserQuestion", "input": given}).questions
     assert question.descriptions == ("the old one", "")
 
 
@@ -304,7 +304,7 @@ FORM = {
 
 def test_form_fields_have_types_limits_and_choices() -> None:
     asked = {"kind": "Elicitation", "tool": "", "message": "About the server", "fields": FORM, "required": ["port"]}
-    ask = asking(BASH | asked).asks["1"]
+    ask = question_of(BASH | asked)
     assert [(question.text, question.hint) for question in ask.questions] == [
         ("Port: to listen on", "a whole number, 1 to 65535"),
         ("name", "text, 2 to 5 characters; may be left empty"),
@@ -322,29 +322,29 @@ def test_form_fields_have_types_limits_and_choices() -> None:
 
 def test_form_is_declined_with_one_word() -> None:
     asked = BASH | {"kind": "Elicitation", "tool": "", "message": "Continue?", "fields": {"go": {"type": "boolean"}}}
-    ask = asking(asked).asks["1"]
+    ask = question_of(asked)
     assert answers(asked, "no") == {"go": "no"}
     assert not answer_problem(ask, "decline")
     assert json.loads(asking(asked).answer(ask, "decline", "Ann").content)["verdict"] == "deny"
 
 
 def test_unknown_plan_refers_to_terminal() -> None:
-    ask = asking(BASH | {"tool": "ExitPlanMode", "input": {"plan": ""}}).asks["1"]
+    ask = question_of(BASH | {"tool": "ExitPlanMode", "input": {"plan": ""}})
     assert ask.text == "it asks to carry out its plan, which is shown only in its terminal"
 
 
 def test_plan_is_kept_in_full() -> None:
     steps = "\n".join(f"{number}. change file number {number} of the project" for number in range(1, 201))
-    ask = asking(BASH | {"tool": "ExitPlanMode", "input": {"plan": steps}}).asks["1"]
+    ask = question_of(BASH | {"tool": "ExitPlanMode", "input": {"plan": steps}})
     assert ask.text.endswith("200. change file number 200 of the project")
     assert not ask.is_inexact
-    assert asking(BASH | {"tool": "ExitPlanMode", "input": {"plan": steps}, "is_cut": True}).asks["1"].is_inexact
+    assert question_of(BASH | {"tool": "ExitPlanMode", "input": {"plan": steps}, "is_cut": True}).is_inexact
 
 
 def test_form_is_answered_field_by_field() -> None:
     fields = {"size": {"title": "How large?", "type": "integer"}, "mode": {"enum": ["slow", "fast"]}}
     asked = BASH | {"kind": "Elicitation", "tool": "", "message": "I need two things", "fields": fields}
-    ask = asking(asked).asks["1"]
+    ask = question_of(asked)
     assert [(question.text, question.options) for question in ask.questions] == [
         ("How large?", ()),
         ("mode", ("slow", "fast")),
@@ -355,50 +355,50 @@ def test_form_is_answered_field_by_field() -> None:
 
 def test_form_keeps_number_format() -> None:
     asked = BASH | {"kind": "Elicitation", "tool": "", "fields": {"size": {"enum": [4, 8], "type": "integer"}}}
-    assert asking(asked).asks["1"].options == ("4", "8")
+    assert question_of(asked).options == ("4", "8")
     assert answers(asked, "2") == {"size": "8"}
 
 
 @pytest.mark.parametrize("text", ["yes, but not there", "Yes please", "ok: go on", "y no"])
 def test_yes_with_extra_text_is_rejected(text: str) -> None:
-    assert answer_problem(asking(BASH).asks["1"], text).startswith("`yes` takes no further words")
+    assert answer_problem(question_of(BASH), text).startswith("`yes` takes no further words")
 
 
 @pytest.mark.parametrize("text", ["yes", " Y\n", "ok.", "no", "no, yes is wrong", "yesterday will do", "1"])
 def test_plain_yes_and_any_no_are_answers(text: str) -> None:
-    assert not answer_problem(asking(BASH).asks["1"], text)
+    assert not answer_problem(question_of(BASH), text)
 
 
 @pytest.mark.parametrize("text", ["3", "0", "x" * 20_001])
 def test_invalid_option_or_long_text_is_rejected(text: str) -> None:
-    assert answer_problem(asking(BASH).asks["1"], text)
+    assert answer_problem(question_of(BASH), text)
 
 
 def test_cut_request_is_marked_as_inexact() -> None:
     hidden = ["ls\x1b[8m; rm -rf /", "x" * 3_000, "ls \u200b", "ls\r\nrm -rf /"]
-    shown = [asking(BASH | {"input": {"command": command}}).asks["1"] for command in (*hidden, "ls; rm -rf /")]
+    shown = [question_of(BASH | {"input": {"command": command}}) for command in (*hidden, "ls; rm -rf /")]
     assert [ask.is_inexact for ask in shown] == [True, True, True, True, False]
     unconfined = {"command": "ls", "dangerouslyDisableSandbox": True}
-    assert asking(BASH | {"input": unconfined}).asks["1"].is_inexact
+    assert question_of(BASH | {"input": unconfined}).is_inexact
 
 
 def test_other_inputs_of_tool_are_shown() -> None:
     given = {"file_path": "/w/a.py", "old_string": "1\n2", "replace_all": True, "\x1b[2J": {"a": [1]}}
-    ask = asking(BASH | {"tool": "Edit", "input": given}).asks["1"]
+    ask = question_of(BASH | {"tool": "Edit", "input": given})
     assert ask.subject == "/w/a.py"
     assert ask.detail == 'old_string: 1\n2\nreplace_all: true\n: {"a": [1]}'
 
 
 def test_typing_and_unknown_answers_are_rejected() -> None:
     observer = ClaudeObserver()
-    assert (observer.asks, observer.typing_problem) == ({}, "")
+    assert (observer.open_questions, observer.typing_problem) == ({}, "")
     observer.set_contents(SESSION.name, {"sessions/7.json": b'{"status":"waiting"}'})
     assert "attach" in observer.typing_problem
 
 
 @pytest.mark.parametrize("identity", ["../../../etc/x", "a/b", "", 7, None, "x" * 100, "\u0661"])
 def test_request_id_with_path_is_ignored(identity: object) -> None:
-    assert asking(BASH | {"id": identity}).asks == {}
+    assert asking(BASH | {"id": identity}).open_questions == {}
 
 
 def test_number_of_requests_is_limited() -> None:
@@ -407,15 +407,15 @@ def test_number_of_requests_is_limited() -> None:
         observer.add_lines(EVENTS.name, [json.dumps(BASH | {"id": str(number)}).encode()])
         if number % 2:
             observer.add_lines(EVENTS.name, [json.dumps({"event": "closed", "id": str(number)}).encode()])
-    assert len(observer.asks) <= OPEN_ASKS
-    assert len(observer.asks) + len(observer.ended_asks) <= ASKS_IN_ALL
+    assert len(observer.open_questions) <= MOST_OPEN_QUESTIONS
+    assert len(observer.open_questions) + len(observer.closed_questions) <= MOST_QUESTIONS
 
 
 def test_request_id_is_used_once() -> None:
     observer = asking(BASH, BASH | {"input": {"command": "rm -rf /"}})
-    assert observer.asks["1"].subject == "curl x"
+    assert observer.open_questions["1"].subject == "curl x"
     observer.add_lines(EVENTS.name, [b'{"event":"closed","id":"1","why":"answered"}', json.dumps(BASH).encode()])
-    assert (observer.asks, ends_of(observer)) == ({}, {"1": "answered"})
+    assert (observer.open_questions, ends_of(observer)) == ({}, {"1": "answered"})
 
 
 def test_answered_dialog_may_stay_visible_briefly() -> None:
@@ -425,12 +425,12 @@ def test_answered_dialog_may_stay_visible_briefly() -> None:
     observer.observe(9.0)
     observer.add_lines(EVENTS.name, [b'{"event":"closed","id":"1","why":"answered"}'])
     seen = [observer.observe(10.0 + second) for second in (0, 2, 5, 6)]
-    assert [each is not None and each.needs_person for each in seen] == [False, False, False, True]
+    assert [each is not None and each.needs_user for each in seen] == [False, False, False, True]
     observer.set_contents(SESSION.name, {"sessions/7.json": b'{"status":"busy"}'})
     assert observer.observe(17.0) == WORKING
     observer.set_contents(SESSION.name, {"sessions/7.json": b'{"status":"waiting"}'})
     seen = [observer.observe(18.0 + second) for second in (0, 2)]
-    assert [each is not None and each.needs_person for each in seen] == [False, True]
+    assert [each is not None and each.needs_user for each in seen] == [False, True]
 
 
 def test_closed_dialog_closes_questions_of_dead_hook() -> None:
@@ -440,9 +440,9 @@ def test_closed_dialog_closes_questions_of_dead_hook() -> None:
         observer.observe(float(second))
     observer.add_lines(EVENTS.name, [json.dumps(BASH | {"id": "3"}).encode()])
     observer.observe(6.9)
-    assert list(observer.asks) == ["1", "2", "3"]
+    assert list(observer.open_questions) == ["1", "2", "3"]
     observer.observe(7.0)
-    assert list(observer.asks) == ["2", "3"]
+    assert list(observer.open_questions) == ["2", "3"]
     assert ends_of(observer) == {"1": "on the screen"}
 
 
@@ -452,7 +452,7 @@ def test_exit_of_claude_closes_its_questions() -> None:
 
 
 def ends_of(observer: ClaudeObserver) -> dict[str, str]:
-    return {identity: ended.why for identity, ended in observer.ended_asks.items()}
+    return {identity: ended.why for identity, ended in observer.closed_questions.items()}
 
 
 def asking(*events: Event) -> ClaudeObserver:
@@ -461,7 +461,11 @@ def asking(*events: Event) -> ClaudeObserver:
     return observer
 
 
+def question_of(event: Event) -> Question:
+    return asking(event).open_questions["1"]
+
+
 def answers(event: Event, text: str) -> dict[str, str]:
     observer = asking(event)
-    content: dict[str, dict[str, str]] = json.loads(observer.answer(observer.asks["1"], text, "Ann").content)
+    content: dict[str, dict[str, str]] = json.loads(observer.answer(observer.open_questions["1"], text, "Ann").content)
     return content["answers"]

@@ -206,7 +206,7 @@ class ClaudeType(AgentType):
                 "claudeMdExcludes": exclusion_patterns(start.outside_imports),
                 "skipDangerousModePermissionPrompt": _SKIPS_PERMISSIONS in start.arguments,
             }
-            arguments += ("--settings", write_hook_settings(start.shelf, answers))
+            arguments += ("--settings", write_hook_settings(start.package_dir, answers))
         if "--debug-file" not in options:
             arguments += ("--debug-file", f"{start.state_dir}/{DEBUG_PATH}")
         return arguments

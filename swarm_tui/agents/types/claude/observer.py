@@ -172,12 +172,12 @@ def _descriptions(values: list[Any]) -> tuple[str, ...]:
     return found if any(found) else ()
 
 
-def answer_content(ask: Question, text: str) -> dict[str, Any]:
+def answer_content(question: Question, text: str) -> dict[str, Any]:
     """Return the user's answer to a question, in the format of the hook."""
-    if is_declined(ask, text):
+    if is_declined(question, text):
         return {"verdict": "deny", "text": ""}
-    if ask.questions:
-        return {"verdict": "answer", "answers": answers_by_key(ask, text)}
+    if question.questions:
+        return {"verdict": "answer", "answers": answers_by_key(question, text)}
     is_allowed, words = permission_in(text)
     return {"verdict": "allow"} if is_allowed else {"verdict": "deny", "text": words}
 
@@ -201,8 +201,8 @@ DEBUG: Final = ObservedFile("debug", DEBUG_PATH)
 CONFIRMED_AFTER: Final = 1.5
 # Seconds during which the dialog stays visible after our hook has answered, more on a busy machine.
 GONE_WITHIN: Final = 6.0
-OPEN_ASKS: Final = 20
-ASKS_IN_ALL: Final = 1_000
+MOST_OPEN_QUESTIONS: Final = 20
+MOST_QUESTIONS: Final = 1_000
 # A running hook reports within 0.5 s that its dialog was closed.
 HOOK_LAST_WORDS: Final = 3.0
 # Seconds until the hook that reports why a turn failed has started on a busy machine.
@@ -217,7 +217,7 @@ _DIALOGS: Final = {
     "input needed": "a question is open in its terminal",
     "dialog open": "a dialog is open in its terminal",
 }
-_TROUBLES: Final = {
+_API_ERRORS: Final = {
     "rate_limit": ApiErrorKind.LIMITED,
     "server_error": ApiErrorKind.OVERLOADED,
     "authentication_failed": ApiErrorKind.LOGIN_LOST,
@@ -240,9 +240,9 @@ class ClaudeObserver:
     _steady_status: str = ""
     _steady_since: float = 0.0
     _is_just_answered: bool = False
-    asks: dict[str, Question] = field(default_factory=dict)
-    ended_asks: dict[str, ClosedQuestion] = field(default_factory=dict)
-    _asks_made: int = 0
+    open_questions: dict[str, Question] = field(default_factory=dict)
+    closed_questions: dict[str, ClosedQuestion] = field(default_factory=dict)
+    _question_count: int = 0
     _had_dialog: bool = False
     _left_open: tuple[float, tuple[str, ...]] | None = None
     """When the dialogs disappeared from the screen, and their questions."""
@@ -259,12 +259,12 @@ class ClaudeObserver:
     @property
     def typing_problem(self) -> str:
         # mngr would press Escape first, which rejects the question of the dialog.
-        is_dialog = self._status == "waiting" and not self.asks
+        is_dialog = self._status == "waiting" and not self.open_questions
         return "a dialog is open in its terminal, attach and answer it there" if is_dialog else ""
 
-    def answer(self, ask: Question, text: str, by: str) -> AnswerFile:
-        content = json.dumps({**answer_content(ask, text), "by": by}).encode()
-        return AnswerFile(f"{ANSWERS_FOLDER}/{ask.id}.json", content)
+    def answer(self, question: Question, text: str, by: str) -> AnswerFile:
+        content = json.dumps({**answer_content(question, text), "by": by}).encode()
+        return AnswerFile(f"{ANSWERS_FOLDER}/{question.id}.json", content)
 
     def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
         for line in lines:
@@ -292,28 +292,32 @@ class ClaudeObserver:
             self._steady_status, self._steady_since = self._status, now
         is_steady = now - self._steady_since >= (GONE_WITHIN if self._is_just_answered else CONFIRMED_AFTER)
         self._end_answered_on_screen(now)
-        if self.asks:
+        if self.open_questions:
             # A subagent's request is open while the session is busy, so the request decides.
-            ask = next(iter(self.asks.values()))
-            others = len(self.asks) - 1
+            question = next(iter(self.open_questions.values()))
+            others = len(self.open_questions) - 1
             more = f" (and {others} more)" if others else ""
-            return Observation(True, "hook", ask.text + more, ask.options)
+            return Observation(True, "hook", question.text + more, question.options)
         match self._status:
             case "waiting" if is_steady:
                 dialog = _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"])
                 return Observation(True, "session file", dialog, needs_terminal=True)
             case "busy" | "waiting":
-                return Observation(False, "session file", condition=self._condition(), trouble=self._retried_trouble())
+                return Observation(
+                    False, "session file", condition=self._condition(), api_error=self._retried_api_error()
+                )
             case "shell":
                 return Observation(False, "session file", condition="a command runs in the background")
             case "idle" if self._failed_for is not None:
-                trouble = ApiError(kind=self._failed_for, has_given_up=True)
-                return Observation(False, "hook", condition=self._failure, trouble=trouble)
+                api_error = ApiError(kind=self._failed_for, has_given_up=True)
+                return Observation(False, "hook", condition=self._failure, api_error=api_error)
             case "idle" if self._attempt is not None and now - self._steady_since < FAILURE_TOLD_WITHIN:
-                return Observation(False, "session file", condition=self._condition(), trouble=self._retried_trouble())
+                return Observation(
+                    False, "session file", condition=self._condition(), api_error=self._retried_api_error()
+                )
             case "idle" if is_steady:
-                question = self._failure or self._last_words or "its turn is over, but it has not submitted its work"
-                return Observation(True, "hook" if self._failure or self._last_words else "session file", question)
+                words = self._failure or self._last_words or "its turn is over, but it has not submitted its work"
+                return Observation(True, "hook" if self._failure or self._last_words else "session file", words)
             case "idle":
                 return Observation(False, "session file")
         return None
@@ -325,11 +329,11 @@ class ClaudeObserver:
         reason = f"API error {status}" if status.isdigit() else "no connection to the API"
         return f"{reason}, retrying ({min(number, most - 1)} of {most - 1})"
 
-    def _retried_trouble(self) -> ApiError | None:
+    def _retried_api_error(self) -> ApiError | None:
         if self._attempt is None:
             return None
         number, _, status = self._attempt
-        kind = _trouble_of_status(status)
+        kind = _api_error_of_status(status)
         is_renewed = kind is ApiErrorKind.LOGIN_LOST and number < _REFUSED_BEFORE_LOST
         return ApiError(kind=kind) if kind is not None and not is_renewed else None
 
@@ -346,9 +350,9 @@ class ClaudeObserver:
         self._is_compacting = event.get("event") == "PreCompact"
         match event.get("event"):
             case "asked":
-                self._add_ask(event)
+                self._add_question(event)
             case "closed":
-                self._end_ask(str(event.get("id")), text_of(event.get("why")))
+                self._close_question(str(event.get("id")), text_of(event.get("why")))
             case "UserPromptSubmit":
                 self._last_words = self._failure = ""
                 self._failed_for = None
@@ -358,26 +362,27 @@ class ClaudeObserver:
             case "StopFailure":
                 error = text_of(event.get("error"))
                 self._failure = text_of(event.get("last_assistant_message")) or error
-                self._failed_for = _TROUBLES.get(error)
+                self._failed_for = _API_ERRORS.get(error)
                 if error == "server_error" and self._attempt is not None:
-                    self._failed_for = _trouble_of_status(self._attempt[2])
+                    self._failed_for = _api_error_of_status(self._attempt[2])
                 self._attempt = None
             case "SessionStart" | "SessionEnd":
-                for identity in tuple(self.asks):
-                    self._end_ask(identity, "Claude Code exited")
+                for identity in tuple(self.open_questions):
+                    self._close_question(identity, "Claude Code exited")
 
-    def _add_ask(self, event: dict[str, Any]) -> None:
-        ask = parse_question(event)
-        is_new = ask is not None and ask.id not in self.asks and ask.id not in self.ended_asks
+    def _add_question(self, event: dict[str, Any]) -> None:
+        question = parse_question(event)
+        if question is None or question.id in self.open_questions or question.id in self.closed_questions:
+            return
         # An agent can write any number of lines into this file.
-        if ask is not None and is_new and len(self.asks) < OPEN_ASKS and self._asks_made < ASKS_IN_ALL:
-            self._asks_made += 1
-            self.asks[ask.id] = ask
+        if len(self.open_questions) < MOST_OPEN_QUESTIONS and self._question_count < MOST_QUESTIONS:
+            self._question_count += 1
+            self.open_questions[question.id] = question
 
-    def _end_ask(self, identity: str, why: str) -> None:
-        ask = self.asks.pop(identity, None)
-        if ask is not None:
-            self.ended_asks[identity] = ClosedQuestion(ask, why)
+    def _close_question(self, identity: str, why: str) -> None:
+        question = self.open_questions.pop(identity, None)
+        if question is not None:
+            self.closed_questions[identity] = ClosedQuestion(question, why)
             # Its dialog may stay visible for a moment.
             self._steady_status, self._is_just_answered = "", True
 
@@ -386,15 +391,16 @@ class ClaudeObserver:
         if self._status == "waiting":
             self._had_dialog, self._left_open = True, None
         elif self._had_dialog:
-            shown = [ask for ask in self.asks.values() if ask.kind is not QuestionKind.INPUT and not ask.subagent]
-            self._had_dialog, self._left_open = False, (now, tuple(ask.id for ask in shown))
+            own = [question for question in self.open_questions.values() if not question.subagent]
+            shown = [question for question in own if question.kind is not QuestionKind.INPUT]
+            self._had_dialog, self._left_open = False, (now, tuple(question.id for question in shown))
         if self._left_open is not None and now - self._left_open[0] >= HOOK_LAST_WORDS:
             for identity in self._left_open[1]:
-                self._end_ask(identity, "on the screen")
+                self._close_question(identity, "on the screen")
             self._left_open = None
 
 
-def _trouble_of_status(status: str) -> ApiErrorKind | None:
+def _api_error_of_status(status: str) -> ApiErrorKind | None:
     """Return the API error for the status of a failed request; None if the request itself is wrong."""
     if not status.isdigit():
         return ApiErrorKind.UNREACHABLE
