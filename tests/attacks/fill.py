@@ -21,7 +21,7 @@ from swarm_tui.journal.open import integrity_warnings, open_sweep
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.forked import run_forked
 from tests.attacks.kill import lost_work, tree_of
-from tests.attacks.rehearsed import EXPECTED, World, make_world
+from tests.attacks.scripted_world import EXPECTED, World, make_world
 
 ROUNDS: Final = 200
 PARTS: Final[dict[str, Callable[[World], Path]]] = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.attacks.rehearsed import IS_STRIKING
+from tests.attacks.scripted_world import IS_STRIKING
 
 WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 CHANGES: Final = frozenset(

@@ -19,7 +19,7 @@ from swarm_tui.journal.open import OpenedSweep, integrity_warnings, open_sweep
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.forked import NOT_STRUCK, count_acts, run_forked
 from tests.attacks.real_kills import journal_problems, play_round
-from tests.attacks.rehearsed import EXPECTED, World, make_world
+from tests.attacks.scripted_world import EXPECTED, World, make_world
 from tests.git_project import quiet_environment
 from tests.integrator.integrator_project import SWEEP
 

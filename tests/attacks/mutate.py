@@ -21,7 +21,7 @@ import swarm_tui
 from tests.attacks.attack import Bounds, Table
 from tests.attacks.damage import damage
 from tests.attacks.forked import Ended, run_forked
-from tests.attacks.rehearsed import World, make_world
+from tests.attacks.scripted_world import World, make_world
 from tests.integrator.integrator_project import SWEEP
 
 ROUNDS: Final = 3000

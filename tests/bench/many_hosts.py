@@ -43,7 +43,7 @@ from swarm_tui.simulate.feeder import main as feed
 from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.run import RunningSweep
 from tests.bench.room_latency import measure_room, print_measured
-from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, record_launch, scripted_sweep
 
 SIZES = ("100x4", "1000x50", "10000x500")
 PARTS = ("journal", "engine", "room")
@@ -134,7 +134,7 @@ async def _run_engine(agents: int, hosts: int, root: Path) -> None:
     access = tuple(HostSettings(name=name, provider=name, address=name, host_dir="/far") for name in names)
     mngr = QuickMngr(root / f"mngr-{agents}")
     wishes = {"slots": agents, "per_host": per_host, "hosts": names, "access": access, "agent_type": "offline"}
-    context = rehearse(root / f"engine-{agents}", agents, mngr, **wishes)
+    context = scripted_sweep(root / f"engine-{agents}", agents, mngr, **wishes)
     settings = MngrSettings(path="mngr", host_dir=str(mngr.root))
     links = {each.name: SilentLink(each) for each in access}
     remote = [SshHost(each, settings, None, links[each.name]) for each in access]

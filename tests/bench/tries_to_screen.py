@@ -31,7 +31,7 @@ from tests.bench.terminal import BenchTerminal, quantile
 from tests.fake_mngr import FakeMngr
 from tests.hosts.fake_host import FakeHost
 from tests.programs import end_with_parent
-from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, record_launch, scripted_sweep
 
 ROOT: Final = Path(__file__).parents[2]
 IDLE_SECONDS: Final = 10.0
@@ -52,7 +52,7 @@ class AllAtWork(FakeHost):
 async def run_engine(root: Path, agents: int) -> None:
     """Run an engine whose agents are all at work; print the folder of the sweep and the files of their tries."""
     mngr = QuickMngr(root / "mngr")
-    context = rehearse(root, agents, mngr, slots=agents, agent_type="offline")
+    context = scripted_sweep(root, agents, mngr, slots=agents, agent_type="offline")
     host = AllAtWork(mngr)
     context.hosts = Hosts([host])
     lock = EngineLock(context.folder.lock)

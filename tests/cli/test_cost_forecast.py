@@ -17,7 +17,7 @@ from swarm_tui.model.spec import derive_tests
 from swarm_tui.money.events import Spent
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.start import write_sweep
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 
 TESTS = [f"tests/test_{number}.py::test_{number}" for number in range(4)]
 
@@ -25,7 +25,7 @@ TESTS = [f"tests/test_{number}.py::test_{number}" for number in range(4)]
 @pytest.fixture
 def earlier(tmp_path: Path) -> SweepContext:
     """Return a sweep by Claude whose four agents have cost a dollar each, and its integrator two."""
-    context = rehearse(tmp_path, 4, QuickMngr(tmp_path / "mngr"), agent_type="claude", integrator="agent")
+    context = scripted_sweep(tmp_path, 4, QuickMngr(tmp_path / "mngr"), agent_type="claude", integrator="agent")
     context.record(Integrating(by="agent", agent="i"))
     for test in TESTS:
         context.record(Spent(test=test, dollars=1.0, tokens=9))

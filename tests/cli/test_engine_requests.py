@@ -15,13 +15,13 @@ from swarm_tui.journal.events import EngineEnded, EngineStarted, RequestAnswered
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
 from swarm_tui.sweep.context import SweepContext
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import until
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> SweepContext:
-    return rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
+    return scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
 
 
 def end_when_asked(context: SweepContext, lock: EngineLock) -> Request:

@@ -27,7 +27,7 @@ from swarm_tui.cli.main import (
 )
 from swarm_tui.journal.folder import runs_folder
 from swarm_tui.room.splash import ENTER
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import PATIENCE
 
 HEAVIEST = {"textual", "rich", "git", "pexpect", "jinja2", "pytest", "pydantic"}
@@ -235,7 +235,7 @@ async def test_without_utf_8_the_signs_are_those_of_ascii_and_differ(tmp_path: P
 
 async def test_a_disk_without_locks_is_said_with_the_way_out(tmp_path: Path) -> None:
     """What the kernel says there, said by an audit hook at the same place."""
-    rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr")).folder.lock.touch()
+    scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).folder.lock.touch()
     refusing = (
         "import errno, os, sys\n"
         "def refuse(event, words):\n"

@@ -23,14 +23,14 @@ from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from tests.cli.command_line import run_swarm_tui
 from tests.programs import end_with_parent
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import until
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> SweepContext:
     """Return a sweep of four tests: one done, one that waits, one that runs, one queued."""
-    context = rehearse(tmp_path, 4, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 4, QuickMngr(tmp_path / "mngr"))
     done, waiting, running, _ = (record.test for record in context.state.tests())
     for test in (done, waiting, running):
         context.record(Launched(test=test))
@@ -75,7 +75,7 @@ def test_an_integration_that_failed_is_told_with_the_way_to_repeat_it(context: S
 
 
 def test_a_sweep_that_ends_without_its_branch_does_not_end_well(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
     context.record(Harvested(test=next(context.state.tests()).test, result=Result.CLEAN))
     context.record(IntegrationFailed(reason="no space left on the disk"))
     context.record(EngineEnded(why="finished"))

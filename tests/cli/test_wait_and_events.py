@@ -18,14 +18,14 @@ from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Laun
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from tests.cli.command_line import run_swarm_tui
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import PATIENCE, until
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> Iterator[SweepContext]:
     """Return a sweep of two tests on which an engine works."""
-    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     lock = EngineLock(context.folder.lock)
     lock.acquire()
     yield context
@@ -72,7 +72,7 @@ def test_it_says_why_it_waits_no_longer(context: SweepContext) -> None:
 
 
 def test_it_does_not_wait_for_an_engine_that_has_ended(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
     context.record(EngineEnded(why="stopped"))
     over = swarm_tui(context, "wait", "--until", "done")
     assert (over.returncode, "no engine is running" in over.stderr) == (1, True)
@@ -134,7 +134,7 @@ def test_a_reader_that_goes_ends_it_without_a_word(context: SweepContext) -> Non
 
 
 def test_a_silence_is_explained_when_no_engine_works(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
     with started(context, "events", "--follow") as following:
         assert following.stderr is not None
         assert "no engine is running; to resume: `swarm-tui resume 2026" in following.stderr.readline()

@@ -10,7 +10,7 @@ import pytest
 
 from swarm_tui.files import replacing
 from swarm_tui.hosts.program import write
-from tests.sweep.rehearsal import QuickMngr, rehearse, run_engine_on
+from tests.sweep.scripted_sweep import QuickMngr, run_engine_on, scripted_sweep
 
 
 def mode_of(path: Path) -> int:
@@ -18,7 +18,7 @@ def mode_of(path: Path) -> int:
 
 
 def test_files_of_a_sweep_are_private(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     assert run_engine_on(context) == 0
     files = [path for path in context.folder.root.rglob("*") if path.is_file()]
     assert {"events.jsonl", "sweep.json", "testing_agent_outcome.json"} <= {path.name for path in files}

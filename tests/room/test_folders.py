@@ -13,7 +13,7 @@ from swarm_tui.room.draw.spans import text_of, width_of
 from swarm_tui.room.grid.draw import FolderCounts, by_folder, draw_folder
 from swarm_tui.room.grid.draw_layout import Group, Zoom, largest_zoom, lay_out
 from tests.room.scenes import Scene, press, room_on, text_on_screen
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 
 marks = st.sampled_from(sorted(MARKS))
 files = st.dictionaries(
@@ -70,7 +70,7 @@ def test_thousands_become_folders_only_if_not_all_fit() -> None:
 
 
 async def test_folder_opens_and_closes(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 4_000, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 4_000, QuickMngr(tmp_path / "mngr"))
     async with room_on(context.folder, Scene("folders", (), 80, 24)) as (app, pilot):
 
         def title() -> str:

@@ -11,12 +11,12 @@ from swarm_tui.journal.events import Noted
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
 from tests.room.scenes import open_store, press, shows
-from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, record_launch, scripted_sweep
 
 
 @pytest.mark.parametrize("is_off", [False, True], ids=["told", "looking"])
 async def test_room_shows_new_journal_and_transcript_lines(is_off: bool, tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     record = next(context.state.tests())
     address = context.address_of(record.agent, 1)
     transcript = Path(address.state_dir) / "events/agent/common_transcript/events.jsonl"

@@ -23,12 +23,12 @@ from swarm_tui.sweep.copies import new_temporary_folder, preparation_words, temp
 from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import launch
 from swarm_tui.sweep.order import with_findings
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 
 
 async def test_numbers_are_of_living_agents_and_are_given_again(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 3, mngr, temporary="/tmp/sw-0123456789ab")
+    context = scripted_sweep(tmp_path, 3, mngr, temporary="/tmp/sw-0123456789ab")
     tests = [record.test for record in context.state.tests()]
     for test in tests[:2]:
         await launch(context, TestJob(test, context.spec), 1)
@@ -41,13 +41,13 @@ async def test_numbers_are_of_living_agents_and_are_given_again(tmp_path: Path) 
 
 
 def test_a_sweep_of_an_earlier_version_has_no_folders(tmp_path: Path) -> None:
-    spec = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
+    spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
     assert (preparation_words(spec, 1), temporary_folder(spec)) == ((), None)
 
 
 def test_folder_is_fresh_while_a_process_writes_there(tmp_path: Path) -> None:
     above = tmp_path / "sw-0123456789ab"
-    spec = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
+    spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
     command = preparation_words(spec.model_copy(update={"temporary": str(above), "has_own_home": True}), 1)[1]
     assert subprocess.run(["sh", "-c", command]).returncode == 0
     is_over = threading.Event()
@@ -75,7 +75,7 @@ def test_folder_is_fresh_while_a_process_writes_there(tmp_path: Path) -> None:
 def test_folder_below_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "sw-0123456789ab").symlink_to("other")
-    spec = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
+    spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
     command = preparation_words(spec.model_copy(update={"temporary": str(tmp_path / "sw-0123456789ab")}), 1)[1]
     assert subprocess.run(["sh", "-c", command]).returncode == 1
     assert list((tmp_path / "other").iterdir()) == []
@@ -83,14 +83,14 @@ def test_folder_below_a_link_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("temporary", ["/", "/tmp", "/etc", "sw-0123456789ab", "/tmp/../sw-0123456789ab", "/tmp/sw-x"])
 def test_nothing_is_removed_that_we_did_not_make(temporary: str, tmp_path: Path) -> None:
-    spec = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
+    spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
     assert temporary_folder(spec.model_copy(update={"temporary": temporary})) is None
 
 
 async def test_clean_removes_the_temporary_folders(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    folder = tmp_path / Path(new_temporary_folder(rehearse(tmp_path / "a", 1, mngr).spec)).name
-    context = rehearse(tmp_path, 1, mngr, temporary=str(folder))
+    folder = tmp_path / Path(new_temporary_folder(scripted_sweep(tmp_path / "a", 1, mngr).spec)).name
+    context = scripted_sweep(tmp_path, 1, mngr, temporary=str(folder))
     (folder / "1").mkdir(parents=True)
     opened = open_sweep(context.folder)
     leftovers = await find_leftovers(opened)
@@ -103,7 +103,7 @@ async def test_a_set_up_that_fails_is_told_once_for_the_sweep(tmp_path: Path) ->
     def refuse(_: CreateRequest) -> None:
         raise SetUpFailed(3, "cc1: not found\nmake: *** [all] Error 1\n")
 
-    context = rehearse(tmp_path, 3, QuickMngr(tmp_path / "mngr", refuse))
+    context = scripted_sweep(tmp_path, 3, QuickMngr(tmp_path / "mngr", refuse))
     for record in list(context.state.tests()):
         with pytest.raises(SetUpFailed):
             await launch(context, TestJob(record.test, context.spec), 1)

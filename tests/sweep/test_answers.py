@@ -28,7 +28,7 @@ from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import launch
 from swarm_tui.sweep.messages import AgentMessages
 from swarm_tui.sweep.watch import read_new_events
-from tests.sweep.rehearsal import QuickMngr, Watches, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, Watches, scripted_sweep
 from tests.waiting import eventually
 
 WAITS = 0.5
@@ -99,7 +99,7 @@ def begin(
     @contextlib.asynccontextmanager
     async def asking(number: int) -> AsyncIterator[Asking]:
         mngr = QuickMngr(tmp_path / "mngr")
-        context = rehearse(tmp_path, number, mngr, agent_type="claude")
+        context = scripted_sweep(tmp_path, number, mngr, agent_type="claude")
         agents = Asking(context, mngr)
         for test in agents.tests:
             await launch(context, TestJob(test, context.spec), 1)

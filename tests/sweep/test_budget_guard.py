@@ -20,7 +20,7 @@ from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeAgent, FakeMngr
-from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, packed_outcome, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
 
@@ -70,7 +70,7 @@ async def running(context: SweepContext, grace: float = 60.0) -> AsyncIterator[R
 
 
 def costly(root: Path, mngr: QuickMngr, tests: int, *, slots: int = 1, **budget: float) -> SweepContext:
-    context = rehearse(root, tests, mngr, slots=slots, **budget)
+    context = scripted_sweep(root, tests, mngr, slots=slots, **budget)
     context.record(
         EngineStarted(pid=1, slots=slots, budget=budget.get("budget", 0), budget_each=budget.get("budget_each", 0))
     )

@@ -28,7 +28,7 @@ from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
 from swarm_tui.sweep.verify import ClaimChecks
 from tests.git_project import PYTEST_INI, GitProject
-from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse_with, run_engine_on
+from tests.sweep.scripted_sweep import QuickMngr, packed_outcome, run_engine_on, scripted_sweep_of
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.slow
@@ -113,7 +113,7 @@ class WorkingMngr(QuickMngr):
 def prepare(root: Path, work: Mapping[str, Work], **wishes: object) -> SweepContext:
     tests = [f"tests/test_shop.py::{name}" for name in work]
     more = {"verifies": True, "python": sys.executable, "import_roots": (".",)} | wishes
-    return rehearse_with(root, FILES, tests, WorkingMngr(root, work), **more)
+    return scripted_sweep_of(root, FILES, tests, WorkingMngr(root, work), **more)
 
 
 async def sweep(context: SweepContext) -> dict[str, TestRecord]:

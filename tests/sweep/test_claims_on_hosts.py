@@ -18,7 +18,7 @@ from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.verify import ClaimChecks
 from tests.git_project import PYTEST_INI
 from tests.loopback import LoopbackHost, loopback_hosts
-from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse_with
+from tests.sweep.scripted_sweep import QuickMngr, record_launch, scripted_sweep_of
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("sshd", "ssh")]
@@ -42,7 +42,9 @@ def prepare(host: LoopbackHost, root: Path, content: str, *tests: str) -> SweepC
     """Return a sweep in which agents on h1 have submitted their work, without commits."""
     wishes = {"verifies": True, "python": sys.executable, "import_roots": (".",), "access": (host.access,)}
     files = {"test_it.py": content, "pytest.ini": PYTEST_INI}
-    context = rehearse_with(root, files, [f"test_it.py::{test}" for test in tests], QuickMngr(root / "mngr"), **wishes)
+    context = scripted_sweep_of(
+        root, files, [f"test_it.py::{test}" for test in tests], QuickMngr(root / "mngr"), **wishes
+    )
     context = replace(context, hosts=open_hosts(context.spec))
     for record in list(context.state.tests()):
         record_launch(context, record, context.address_of(record.agent, 1, "h1"))

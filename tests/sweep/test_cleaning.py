@@ -19,11 +19,11 @@ from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.sweep.agent_context import pulled_ref
 from swarm_tui.sweep.clean import Leftovers, find_leftovers, original_of, private_home, remove_folder, remove_leftovers
 from tests.git_project import GitProject
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 
 
 async def test_commits_that_are_nowhere_else_are_a_loss_and_kept_ones_are_not(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     project = GitProject(tmp_path / "project")
     first, second = (pulled_ref(context.spec, record.branch) for record in context.state.tests())
     commit = project.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "alone")
@@ -90,7 +90,7 @@ def test_a_folder_that_others_may_enter_was_not_made_by_us(short: Path) -> None:
 
 
 async def test_a_copy_of_a_sweep_has_no_claim_to_what_the_original_left(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
     project = GitProject(tmp_path / "project")
     (record,) = context.state.tests()
     project.git("update-ref", pulled_ref(context.spec, record.branch), "HEAD")
@@ -104,7 +104,7 @@ async def test_a_copy_of_a_sweep_has_no_claim_to_what_the_original_left(tmp_path
 
 async def test_entries_of_copies_in_home_are_removed(tmp_path: Path) -> None:
     settings = MngrSettings(path="mngr", host_dir=str(tmp_path / "mngr"), home=str(tmp_path / "home"))
-    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"), agent_type="claude", mngr=settings)
+    context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"), agent_type="claude", mngr=settings)
     launched, queued = context.state.tests()
     for attempt in (1, 2):
         context.record(Launching(test=launched.test, attempt=attempt))
@@ -125,7 +125,7 @@ async def test_entries_of_copies_in_home_are_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("agent", ["mine", "swarm-20261118-061200-/../mine"])
 async def test_forged_agent_name_removes_no_entry_in_home(tmp_path: Path, agent: str) -> None:
     settings = MngrSettings(path="mngr", host_dir=str(tmp_path / "mngr"), home=str(tmp_path))
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="claude", mngr=settings)
+    context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="claude", mngr=settings)
     (record,) = context.state.tests()
     context.record(Launching(test=record.test))
     for path in (context.folder.spec, context.folder.events):

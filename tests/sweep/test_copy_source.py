@@ -20,14 +20,14 @@ from swarm_tui.sweep.run import RunningSweep
 from tests.git_project import GitProject, quiet_environment
 from tests.isolation import IsolatedMngr
 from tests.sweep.endings import FILE, make_endings
-from tests.sweep.rehearsal import QuickMngr, rehearse, run_engine_on
+from tests.sweep.scripted_sweep import QuickMngr, run_engine_on, scripted_sweep
 from tests.sweep.sweeping import Program, offline
 from tests.waiting import until
 
 
 def detached(tmp_path: Path, **wishes: object) -> tuple[SweepContext, GitProject]:
     """Return a sweep whose base no branch holds."""
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), **wishes)
+    context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"), **wishes)
     project = GitProject(tmp_path / "project")
     project.git("checkout", "--quiet", "--detach")
     project.git("commit", "--quiet", "--amend", "--message=Elsewhere")
@@ -107,7 +107,7 @@ def forget_unreachable(project: GitProject) -> None:
 
 def test_base_outlives_amend_and_gc_until_clean(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     project, base = GitProject(tmp_path / "project"), context.spec.base
     assert run_engine_on(context) == 0
     project.git("commit", "--quiet", "--amend", "--message=Begin again")
@@ -123,7 +123,7 @@ def test_base_outlives_amend_and_gc_until_clean(tmp_path: Path) -> None:
 
 def test_missing_base_ends_engine_with_reason(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     project = GitProject(tmp_path / "project")
     project.git("commit", "--quiet", "--amend", "--message=Begin again")
     forget_unreachable(project)

@@ -30,7 +30,7 @@ from swarm_tui.sweep.run import RunningSweep
 from tests.git_project import GitProject
 from tests.integrator.integrator_project import SWEEP, SweptProject
 from tests.sweep.full_disk import little_space
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 
 LARGE = 2_000_000
 
@@ -57,7 +57,7 @@ def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path) -> None:
 async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     mngr.archive = large_archive()
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     runner = RunningSweep(context, tick=0.0)
     with little_space(LARGE // 2):
         await runner.run(RequestHandler(context, runner))
@@ -116,7 +116,7 @@ def test_unreadable_requests_end_the_engine_with_a_sentence(tmp_path: Path) -> N
     mngr, tmux = QuickMngr(tmp_path / "mngr"), tmp_path / "t"
     (tmp_path / "mngr").mkdir()
     tmux.mkdir()
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.writer.close()
     settings = MngrSettings(path="mngr", host_dir=str(mngr.root), tmux_tmpdir=str(tmux))
     context.folder.write_spec(context.spec.model_copy(update={"mngr": settings}))

@@ -35,7 +35,7 @@ from swarm_tui.sweep.throttle import (
     WORKS_AFTER,
     ThrottledAgents,
 )
-from tests.sweep.rehearsal import QuickMngr, Watches, packed_outcome, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, Watches, packed_outcome, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
 LOST = ApiError(kind=ApiErrorKind.LOGIN_LOST, has_given_up=True)
@@ -63,7 +63,7 @@ class Trial:
 
     def __init__(self, root: Path, agents: int, queued: int = 0) -> None:
         self.mngr = Idle(root / "mngr")
-        self.context = rehearse(
+        self.context = scripted_sweep(
             root,
             agents + queued,
             self.mngr,
@@ -239,7 +239,7 @@ async def test_an_agent_that_ends_in_trouble_is_launched_again_and_never_failed(
 ) -> None:
     monkeypatch.setattr("swarm_tui.sweep.throttle.FIRST_PAUSE", 0.1)
     mngr = Dying(tmp_path / "mngr", times=2)
-    context = rehearse(tmp_path, 3, mngr, agent_type="command", agent_arguments=["x"], is_load_ignored=True)
+    context = scripted_sweep(tmp_path, 3, mngr, agent_type="command", agent_arguments=["x"], is_load_ignored=True)
     runner = RunningSweep(context, tick=0.02)
     async with asyncio.timeout(PATIENCE):
         await runner.run(RequestHandler(context, runner))
@@ -251,7 +251,9 @@ async def test_an_agent_that_ends_in_trouble_is_launched_again_and_never_failed(
 
 async def test_one_request_releases_a_lost_login(tmp_path: Path) -> None:
     mngr = Idle(tmp_path / "mngr")
-    context = rehearse(tmp_path, 2, mngr, agent_type="command", agent_arguments=["x"], slots=1, is_load_ignored=True)
+    context = scripted_sweep(
+        tmp_path, 2, mngr, agent_type="command", agent_arguments=["x"], slots=1, is_load_ignored=True
+    )
     runner = RunningSweep(context, tick=0.02)
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     async with asyncio.timeout(PATIENCE):

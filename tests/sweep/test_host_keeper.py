@@ -23,7 +23,7 @@ from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeMngr
 from tests.hosts.fake_host import FakeHost
-from tests.sweep.rehearsal import QuickMngr, QuietHost, packed_outcome, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, QuietHost, packed_outcome, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
 
@@ -80,7 +80,7 @@ class HostSweep:
     def __init__(self, root: Path, hosts: Sequence[str], *, tests: int, endless: Sequence[str] = (), **wishes: object):
         self.mngr = ManyMngr(root / "mngr", hosts, endless)
         access = [HostSettings(name=host, provider=host, address="127.0.0.1", host_dir="/") for host in hosts]
-        self.context: SweepContext = rehearse(root, tests, self.mngr, access=access, **{"per_host": 2} | wishes)
+        self.context: SweepContext = scripted_sweep(root, tests, self.mngr, access=access, **{"per_host": 2} | wishes)
         self.remote = {host: RemoteHost(mngr, host) for host, mngr in self.mngr.of_host.items()}
         self.context.hosts = Hosts([FakeHost(self.mngr), *self.remote.values()])
         self.runner = RunningSweep(self.context, tick=0.01)

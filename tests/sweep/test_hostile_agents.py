@@ -26,7 +26,7 @@ from swarm_tui.sweep.resume import Resumer
 from swarm_tui.sweep.run import RunningSweep
 from swarm_tui.transcripts.locate import SCREEN_NAME
 from tests.git_project import GitProject
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.sweep.test_archive import sparse
 
 FIXED = {"tests_passing_before": False, "tests_passing_after": True, "changes": {"FIX_IMPL": {"status": "SUCCEEDED"}}}
@@ -165,7 +165,7 @@ async def resume(context: SweepContext) -> None:
 @pytest.mark.slow
 async def test_bad_agent_costs_only_its_own_work(tmp_path: Path) -> None:
     mngr = SubmittingMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, len(AGENTS), mngr, integrator="builtin")
+    context = scripted_sweep(tmp_path, len(AGENTS), mngr, integrator="builtin")
     project = GitProject(tmp_path / "project")
     records = list(context.state.tests())
     for number, ((submit, *_), record) in enumerate(zip(AGENTS.values(), records, strict=True)):
@@ -216,7 +216,7 @@ def few_files(more: int) -> Iterator[None]:
 @pytest.mark.parametrize("more", [0, 1, 4])
 async def test_lack_of_open_files_fails_no_agent_for_good(tmp_path: Path, more: int) -> None:
     mngr = SubmittingMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 2, mngr)
+    context = scripted_sweep(tmp_path, 2, mngr)
     project = GitProject(tmp_path / "project")
     for record in list(context.state.tests()):
         mngr.archives[record.branch] = honest(Copy(tmp_path / record.agent, project, record.branch))
@@ -233,7 +233,7 @@ async def test_lack_of_open_files_fails_no_agent_for_good(tmp_path: Path, more: 
 
 
 async def test_error_in_the_harvest_of_one_agent_fails_that_agent(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     first, second = (record for record in context.state.tests())
     # The agents run as the same user: each can write into the folder of its sweep.
     (context.folder.agent(first.agent) / SCREEN_NAME / "in the way").mkdir(parents=True)

@@ -35,7 +35,7 @@ from swarm_tui.sweep.resume import Resumer
 from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeMngr
 from tests.integrator.integrator_project import CODE, SWEEP, TEST_FILE, SweptProject, changed
-from tests.sweep.rehearsal import QuietHost
+from tests.sweep.scripted_sweep import QuietHost
 from tests.waiting import PATIENCE, eventually
 
 NAME = f"swarm-{SWEEP}-integrator"

@@ -24,7 +24,7 @@ from swarm_tui.sweep.agent_context import agent_address, agent_id_of, pulled_ref
 from swarm_tui.sweep.copies import task_for
 from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import create_request, environment_for, launch, prompt_path, write_prompt
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 
 SPEC = SweepSpec(
     sweep="20261118-061200",
@@ -101,7 +101,9 @@ def test_ids_tell_sweeps_tests_and_attempts_apart_and_never_change() -> None:
 
 
 def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="claude", agent_arguments=("--model", "x"))
+    context = scripted_sweep(
+        tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="claude", agent_arguments=("--model", "x")
+    )
     hostile = "test_0.py::test_x[$(touch x)\n[/red]\x1b[31m]"
     record = structs.replace(next(context.state.tests()), test=hostile)
     request = create_request(context, record, context.address_of(record.agent, 1))
@@ -139,7 +141,7 @@ async def test_what_takes_long_to_compose_keeps_the_engine_from_nothing_else(tmp
         "{% endfor %}{% endfor %}Work."
     )
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1, mngr, agent_type="claude", mapper_prompt=str(prompt))
+    context = scripted_sweep(tmp_path, 1, mngr, agent_type="claude", mapper_prompt=str(prompt))
     launching = asyncio.ensure_future(launch(context, TestJob(next(context.state.tests()).test, context.spec), 1))
     rounds = 0
     while not mngr.agents and not launching.done():
@@ -164,7 +166,7 @@ class MngrAtDialog(QuickMngr):
 
 async def test_a_dialog_at_the_start_is_named_with_its_cure_and_met_once(tmp_path: Path) -> None:
     mngr = MngrAtDialog(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1, mngr, agent_type="claude")
+    context = scripted_sweep(tmp_path, 1, mngr, agent_type="claude")
     task = TestJob(next(context.state.tests()).test, context.spec)
     with pytest.raises(UsageError, match="Do you want to use this API key") as raised:
         await launch(context, task, 1)
@@ -175,13 +177,13 @@ async def test_a_dialog_at_the_start_is_named_with_its_cure_and_met_once(tmp_pat
 async def test_an_agent_that_is_late_without_a_dialog_is_another_failure(tmp_path: Path) -> None:
     mngr = MngrAtDialog(tmp_path / "mngr")
     mngr.screen = ("$ claude", "starting")
-    context = rehearse(tmp_path, 1, mngr, agent_type="claude")
+    context = scripted_sweep(tmp_path, 1, mngr, agent_type="claude")
     with pytest.raises(AdapterError, match="is not ready"):
         await launch(context, TestJob(next(context.state.tests()).test, context.spec), 1)
 
 
 def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="offline", setup="make build")
+    context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"), agent_type="offline", setup="make build")
     record = next(context.state.tests())
     request = create_request(context, record, context.address_of(record.agent, 1))
     program = Path(request.command[0])
@@ -195,7 +197,7 @@ def test_an_offline_agent_is_a_program_whose_name_mngr_can_find_again(tmp_path: 
 
 async def test_agent_state_folder_is_private(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1, mngr, agent_type="claude")
+    context = scripted_sweep(tmp_path, 1, mngr, agent_type="claude")
     await launch(context, TestJob(next(context.state.tests()).test, context.spec), 1)
     (agent,) = mngr.agents.values()
     assert agent.state_dir.stat().st_mode & 0o777 == 0o700

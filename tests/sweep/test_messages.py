@@ -14,7 +14,7 @@ from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import launch
 from swarm_tui.sweep.messages import AgentMessages
 from tests.hosts.fake_host import FakeHost
-from tests.sweep.rehearsal import QuickMngr, Watches, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, Watches, scripted_sweep
 
 
 class Unreachable(FakeHost):
@@ -40,7 +40,7 @@ async def test_a_text_is_typed_only_where_an_agent_reads_it(
     tmp_path: Path, seen: dict[str, object] | None, problem: str
 ) -> None:
     mngr, live = QuickMngr(tmp_path / "mngr"), Watches()
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     test = next(context.state.tests()).test
     await launch(context, TestJob(test, context.spec), 1)
     record = context.state.records[test]

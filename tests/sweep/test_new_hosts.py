@@ -21,7 +21,7 @@ from swarm_tui.sweep.host_pool import HostPool
 from tests.isolation import IsolatedMngr
 from tests.loopback import loopback_hosts
 from tests.loopback_provider import LoopbackPool, loopback_pool
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("ssh", "sshd", "ssh-keygen")]
@@ -46,7 +46,7 @@ def context_of(tmp_path: Path, mngr: IsolatedMngr) -> SweepContext:
         "build_arguments": ("cpu=2",),
         "start_arguments": ("--cpus=2",),
     }
-    context = rehearse(tmp_path, 3, QuickMngr(tmp_path / "mngr"), **wishes)
+    context = scripted_sweep(tmp_path, 3, QuickMngr(tmp_path / "mngr"), **wishes)
     context.mngr = mngr.adapter
     return context
 

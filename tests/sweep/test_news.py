@@ -19,7 +19,7 @@ from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeMngr
 from tests.hosts.fake_host import FakeHost
-from tests.sweep.rehearsal import QuickMngr, record_launch, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, record_launch, scripted_sweep
 from tests.waiting import eventually
 
 
@@ -48,7 +48,7 @@ class Untold(AtWork):
 def begin(root: Path, kind: type[AtWork]) -> tuple[SweepContext, RunningSweep, Path]:
     """Return a sweep with one agent at work, and the file of its tries."""
     mngr = QuickMngr(root / "mngr")
-    context = rehearse(root, 1, mngr)
+    context = scripted_sweep(root, 1, mngr)
     host = kind(mngr)
     context.hosts = Hosts([host])
     (record,) = context.state.tests()

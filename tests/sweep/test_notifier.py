@@ -34,7 +34,7 @@ from swarm_tui.sweep.notifications import (
     notification_for,
     read_notify_settings,
 )
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
 
@@ -42,7 +42,7 @@ class Away:
     """A sweep whose notifier appends its messages to a file, and a clock that a test moves."""
 
     def __init__(self, root: Path, tests: int = 6, *, limit: float = PATIENCE, **settings: Any) -> None:
-        self.context: SweepContext = rehearse(root, tests, QuickMngr(root / "mngr"))
+        self.context: SweepContext = scripted_sweep(root, tests, QuickMngr(root / "mngr"))
         self.tests = list(self.context.state.records)
         self.told = root / "told.jsonl"
         self.personal = root / "state"

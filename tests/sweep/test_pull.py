@@ -13,7 +13,7 @@ from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import agent_work_folder, launch, pull_for
 from swarm_tui.sweep.pull import UNPACKED_FOLDER, was_pulled
-from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, packed_outcome, scripted_sweep
 
 
 class Pulling:
@@ -21,7 +21,7 @@ class Pulling:
 
     def __init__(self, root: Path) -> None:
         self.mngr = QuickMngr(root / "mngr")
-        self.context: SweepContext = rehearse(root, 1, self.mngr)
+        self.context: SweepContext = scripted_sweep(root, 1, self.mngr)
         self.task = TestJob(next(self.context.state.tests()).test, self.context.spec)
         self.folder = agent_work_folder(self.context, self.task.key)
 

@@ -34,7 +34,7 @@ from swarm_tui.sweep.resume import Resumer, check_continued
 from swarm_tui.sweep.run import RunningSweep
 from tests.fake_mngr import FakeAgent
 from tests.hosts.fake_host import FakeHost
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import PATIENCE
 
 
@@ -79,7 +79,7 @@ def launched(context: SweepContext) -> Launched:
 
 
 async def test_an_agent_that_was_being_created_is_adopted(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
     await resume(context, mngr)
@@ -92,7 +92,7 @@ async def test_an_agent_that_was_being_created_is_adopted(tmp_path: Path, mngr: 
 async def test_an_agent_that_lives_or_has_handed_in_is_adopted_as_the_journal_says(
     tmp_path: Path, mngr: QuickMngr, state: AgentState, has_archive: bool, was_launched: bool
 ) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
     agent = mngr.agents[only(context).agent]
@@ -110,7 +110,7 @@ async def test_an_agent_that_lives_or_has_handed_in_is_adopted_as_the_journal_sa
 
 
 async def test_a_create_that_never_happened_is_made_up_for(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await resume(context, mngr)
     assert only(context).result is Result.CLEAN
@@ -118,7 +118,7 @@ async def test_a_create_that_never_happened_is_made_up_for(tmp_path: Path, mngr:
 
 
 async def test_a_half_made_agent_is_removed_and_made_anew(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     await create_half(context, mngr)
     await resume(context, mngr)
     assert only(context).result is Result.CLEAN
@@ -145,7 +145,7 @@ def adopted(context: SweepContext) -> list[str]:
 async def test_an_agent_is_adopted_that_is_at_work_or_has_handed_in(
     tmp_path: Path, mngr: QuickMngr, is_launched: bool, state: Literal["RUNNING", "STOPPED"], is_over: bool
 ) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
     if is_launched:
@@ -162,7 +162,7 @@ async def test_an_agent_is_adopted_that_is_at_work_or_has_handed_in(
 
 
 async def test_what_is_left_of_the_agent_of_a_queued_test_is_removed_first(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     await create_half(context, mngr)
     context.record(Queued(test=only(context).test, reason="its launch failed"))
     await compare(context)
@@ -192,7 +192,7 @@ def create_elsewhere(agent: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def test_creates_of_tests_that_are_being_launched_are_waited_for(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     with create_elsewhere(only(context).agent) as create:
         host = HostAfterCreates(mngr, create)
         context.hosts = Hosts([host])
@@ -206,7 +206,7 @@ async def test_creates_of_tests_that_are_being_launched_are_waited_for(tmp_path:
 
 
 async def test_an_integrator_that_is_gone_leaves_no_work_to_keep(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr, integrator="agent")
+    context = scripted_sweep(tmp_path, 1, mngr, integrator="agent")
     context.record(Integrating(by="agent", agent="swarm-20261118-061200-integrator"))
     context.record(Launched(test=INTEGRATOR_KEY, agent_id="a", work_dir="/gone", state_dir="/gone"))
     runner = await compare(context)
@@ -230,7 +230,7 @@ class ClingingAgents(QuickMngr):
 async def test_an_old_agent_of_ours_that_clings_is_removed_later_and_taken_for_no_stranger(tmp_path: Path) -> None:
     mngr = ClingingAgents(tmp_path / "mngr")
     mngr.root.mkdir()
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     agent = await create_half(context, mngr)
     await resume(context, mngr)
     assert any("could not be removed: it clings" in line.text for line in context.state.log)
@@ -241,7 +241,7 @@ async def test_an_old_agent_of_ours_that_clings_is_removed_later_and_taken_for_n
 async def test_a_test_that_could_not_be_launched_is_launched_when_that_is_wished(
     tmp_path: Path, mngr: QuickMngr
 ) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(
         Harvested(test=only(context).test, result=Result.FAILED, harvest=PulledWork(end=AgentEnd.NOT_LAUNCHED.value))
     )
@@ -252,7 +252,7 @@ async def test_a_test_that_could_not_be_launched_is_launched_when_that_is_wished
 
 
 async def test_work_that_was_handed_in_meanwhile_is_harvested(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
     context.record(launched(context))
@@ -263,7 +263,7 @@ async def test_work_that_was_handed_in_meanwhile_is_harvested(tmp_path: Path, mn
 
 
 async def test_an_agent_that_is_gone_is_failed_or_made_anew(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     context.record(launched(context))
     await resume(context, mngr)
@@ -278,7 +278,7 @@ async def test_an_agent_that_is_gone_is_failed_or_made_anew(tmp_path: Path, mngr
 async def test_work_that_was_pulled_by_an_engine_that_then_died_is_not_lost_with_its_agent(
     tmp_path: Path, mngr: QuickMngr, is_relaunching: bool
 ) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     await resume(context, mngr)
     lines = context.folder.events.read_bytes().splitlines(keepends=True)
     harvested = next(number for number, line in enumerate(lines) if b'"harvested"' in line)
@@ -295,7 +295,7 @@ async def test_work_that_was_pulled_by_an_engine_that_then_died_is_not_lost_with
 
 
 async def test_a_result_that_is_there_stays(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Harvested(test=only(context).test, result=Result.UNRESOLVED, harvest=PulledWork(end="archive")))
     await resume(context, mngr, is_relaunching=True)
     assert only(context).result is Result.UNRESOLVED
@@ -303,7 +303,7 @@ async def test_a_result_that_is_there_stays(tmp_path: Path, mngr: QuickMngr) -> 
 
 
 async def test_what_was_handed_in_while_the_sweep_was_stopped_is_harvested(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
     context.record(launched(context))
@@ -318,7 +318,7 @@ async def test_what_was_handed_in_while_the_sweep_was_stopped_is_harvested(tmp_p
 async def test_a_stopped_sweep_goes_on_but_not_what_a_person_stopped(
     tmp_path: Path, mngr: QuickMngr, reason: str, again: bool
 ) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
     context.record(launched(context))
@@ -330,7 +330,7 @@ async def test_a_stopped_sweep_goes_on_but_not_what_a_person_stopped(
 
 
 async def test_left_over_agents_are_stopped(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
     context.record(launched(context))
@@ -340,7 +340,7 @@ async def test_left_over_agents_are_stopped(tmp_path: Path, mngr: QuickMngr) -> 
 
 
 async def test_a_strangers_agent_is_neither_adopted_nor_removed(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     stranger = await mngr.create(CreateRequest(name=only(context).agent, source=tmp_path))
     await resume(context, mngr)
@@ -356,7 +356,7 @@ class WrongServer(FakeHost):
 
 
 async def test_on_the_wrong_tmux_server_nothing_is_done(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     context.hosts = Hosts([WrongServer(mngr)])
     with pytest.raises(SwarmError, match="lives on another tmux server"):
@@ -365,7 +365,7 @@ async def test_on_the_wrong_tmux_server_nothing_is_done(tmp_path: Path, mngr: Qu
 
 
 async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 30, mngr)
+    context = scripted_sweep(tmp_path, 30, mngr)
     runner = RunningSweep(context, tick=0.0)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (context.folder.events.stat().st_size + 25_000, hard))
@@ -385,7 +385,7 @@ async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mng
 
 
 async def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     without_home = context.spec.model_copy(
         update={"mngr": context.spec.mngr.model_copy(update={"host_dir": "/nowhere"})}
     )

@@ -19,7 +19,7 @@ from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
 from swarm_tui.sweep.stuck_agents import StuckAgents
 from tests.git_project import GitProject
-from tests.sweep.rehearsal import QuickMngr, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
 
@@ -34,7 +34,7 @@ class Idle(QuickMngr):
 
 @pytest.mark.parametrize("is_nudging", [True, False])
 async def test_a_stuck_agent_is_recorded_and_nudged_once(tmp_path: Path, is_nudging: bool) -> None:
-    context = rehearse(tmp_path, 1, Idle(tmp_path / "mngr"), is_nudging=is_nudging)
+    context = scripted_sweep(tmp_path, 1, Idle(tmp_path / "mngr"), is_nudging=is_nudging)
     runner = RunningSweep(context, tick=0.01)
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:

@@ -23,7 +23,7 @@ from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
-from tests.sweep.rehearsal import QuickMngr, packed_outcome, rehearse
+from tests.sweep.scripted_sweep import QuickMngr, packed_outcome, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
 
@@ -35,7 +35,7 @@ async def run(context: SweepContext, tick: float = 0.0) -> None:
 
 async def test_every_test_gets_one_agent_and_a_result(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 40, mngr)
+    context = scripted_sweep(tmp_path, 40, mngr)
     await run(context)
     assert Counter(mngr.created) == Counter(record.agent for record in context.state.tests())
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
@@ -44,7 +44,7 @@ async def test_every_test_gets_one_agent_and_a_result(tmp_path: Path) -> None:
 
 async def test_agents_are_kept_when_that_is_wished(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    await run(rehearse(tmp_path, 3, mngr, keep_agents=True))
+    await run(scripted_sweep(tmp_path, 3, mngr, keep_agents=True))
     assert "STOPPED" not in {agent.state for agent in mngr.agents.values()}
 
 
@@ -59,7 +59,7 @@ async def test_a_launch_that_fails_is_repeated_under_the_same_name(
             raise AdapterError("no more disk")
 
     mngr = QuickMngr(tmp_path / "mngr", refuse)
-    context = rehearse(tmp_path, 2, mngr)
+    context = scripted_sweep(tmp_path, 2, mngr)
     await run(context, tick=0.05)
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
     failed = next(record for record in context.state.tests() if record.agent == refused[0])
@@ -72,7 +72,7 @@ async def test_what_can_never_be_launched_is_failed_and_the_others_go_on(tmp_pat
             raise UsageError("this cannot be", "never")
 
     mngr = QuickMngr(tmp_path / "mngr", refuse)
-    context = rehearse(tmp_path, 3, mngr)
+    context = scripted_sweep(tmp_path, 3, mngr)
     await run(context)
     results = {record.agent[-6:]: (record.result, record.reason) for record in context.state.tests()}
     assert results["test-1"] == (Result.FAILED, "it could not be launched: this cannot be (never)")
@@ -81,7 +81,7 @@ async def test_what_can_never_be_launched_is_failed_and_the_others_go_on(tmp_pat
 
 async def test_another_sweeps_agent_of_the_same_name_is_never_touched(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     record = next(context.state.tests())
     stranger = await mngr.create(CreateRequest(name=record.agent, source=tmp_path))
     await run(context)
@@ -93,7 +93,7 @@ async def test_another_sweeps_agent_of_the_same_name_is_never_touched(tmp_path: 
 
 async def test_held_tests_wait_until_they_are_released(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 3, mngr)
+    context = scripted_sweep(tmp_path, 3, mngr)
     first = next(context.state.tests()).test
     held = append_request(context.folder, RequestKind.HOLD, tests=[first])
     runner = RunningSweep(context, tick=0.01)
@@ -109,7 +109,7 @@ async def test_held_tests_wait_until_they_are_released(tmp_path: Path) -> None:
 
 async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     asked = [
         append_request(context.folder, RequestKind.SLOTS, slots=0),
         append_request(context.folder, RequestKind.RETRY, tests=["no such test"]),
@@ -129,7 +129,7 @@ async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Pa
 
 async def test_an_engine_stops_that_was_asked_before_it_read_any_request(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 2, mngr)
+    context = scripted_sweep(tmp_path, 2, mngr)
     asked = append_request(context.folder, RequestKind.STOP_SWEEP)
     await run(context)
     assert context.state.answers[asked.id].is_done
@@ -137,7 +137,7 @@ async def test_an_engine_stops_that_was_asked_before_it_read_any_request(tmp_pat
 
 
 async def test_slots_that_no_test_needs_are_said(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     asked = append_request(context.folder, RequestKind.SLOTS, slots=99)
     await run(context)
     answer = context.state.answers[asked.id]
@@ -146,7 +146,7 @@ async def test_slots_that_no_test_needs_are_said(tmp_path: Path) -> None:
 
 async def test_a_request_about_strangers_touches_nobody(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 2, mngr)
+    context = scripted_sweep(tmp_path, 2, mngr)
     asked = [
         append_request(context.folder, kind, tests=["no such test"]) for kind in (RequestKind.HOLD, RequestKind.RELEASE)
     ]
@@ -184,7 +184,7 @@ class SlowToStop(QuickMngr):
 
 async def test_a_stop_that_is_under_way_never_meets_the_agent_of_a_retry(tmp_path: Path) -> None:
     mngr = SlowToStop(tmp_path / "mngr")
-    mngr.context = context = rehearse(tmp_path, 1, mngr)
+    mngr.context = context = scripted_sweep(tmp_path, 1, mngr)
     await run(context)
     assert mngr.met == []
     assert len(mngr.created) == 2
@@ -200,7 +200,7 @@ async def test_an_agent_that_cannot_be_stopped_is_said_and_nobody_says_it_was(tm
             return ActionReport(failed=tuple(AgentFailure(agent=name, error="it clings") for name in names))
 
     mngr = Unstoppable(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     await run(context)
     assert any("could not be stopped: it clings" in line.text for line in context.state.log)
     assert not any(isinstance(event, AgentsStopped) for event in recover_journal(context.folder.events).events)
@@ -209,7 +209,7 @@ async def test_an_agent_that_cannot_be_stopped_is_said_and_nobody_says_it_was(tm
 async def test_a_lie_costs_only_its_own_test(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     mngr.archive = packed_outcome(changes={"FIX_IMPL": {"status": "SUCCEEDED"}})
-    context = rehearse(tmp_path, 2, mngr)
+    context = scripted_sweep(tmp_path, 2, mngr)
     await run(context)
     assert {record.result for record in context.state.tests()} == {Result.UNRESOLVED}
 
@@ -217,7 +217,7 @@ async def test_a_lie_costs_only_its_own_test(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_memory_and_descriptors_do_not_grow_over_many_tests(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
-    context = rehearse(tmp_path, 1_500, mngr)
+    context = scripted_sweep(tmp_path, 1_500, mngr)
     runner = RunningSweep(context, tick=0.0)
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     early = objects = descriptors = 0

@@ -12,7 +12,7 @@ from swarm_tui.journal.open import open_sweep
 from swarm_tui.questions.inbox import ItemKind, find_groups
 from swarm_tui.transcripts.locate import HARVESTED_NAME
 from tests.git_project import GitProject
-from tests.sweep.rehearsal import QuickMngr, rehearse, run_engine_on
+from tests.sweep.scripted_sweep import QuickMngr, run_engine_on, scripted_sweep
 
 
 class Meddler(QuickMngr):
@@ -34,7 +34,7 @@ class Meddler(QuickMngr):
 
 def test_changes_in_the_checkout_are_reported(tmp_path: Path) -> None:
     mngr = Meddler(tmp_path / "mngr", tmp_path / "project")
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     project = GitProject(tmp_path / "project")
     base = project.commit("More", {"other.txt": "1\n", "kept.txt": "1\n", "same.txt": "1\n"})
     project.git("tag", "v1")
@@ -68,13 +68,13 @@ def test_changes_in_the_checkout_are_reported(tmp_path: Path) -> None:
 def test_change_that_no_transcript_names_may_be_the_users(tmp_path: Path) -> None:
     project = tmp_path / "project"
     mngr = QuickMngr(tmp_path / "mngr", lambda _: (project / "new.txt").write_text("mine"))  # type: ignore[arg-type]
-    context = rehearse(tmp_path, 1, mngr)
+    context = scripted_sweep(tmp_path, 1, mngr)
     assert run_engine_on(context) == 0
     assert open_sweep(context.folder).state.checkout_changes == ("new.txt is new (no agent's transcript names it)",)
 
 
 def test_untouched_checkout_reports_nothing(tmp_path: Path) -> None:
-    context = rehearse(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
+    context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
     project = GitProject(tmp_path / "project")
     project.write({"mine.txt": "uncommitted\n"})
     assert run_engine_on(context) == 0

@@ -1,4 +1,4 @@
-"""A sweep without mngr, tmux or processes: agents in memory that hand in their work at once."""
+"""A sweep without mngr, tmux or processes: agents in memory that submit their work immediately."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.hosts.fake_host import FakeHost
 
 
 def packed_outcome(**fields: object) -> bytes:
-    """Return an archive with an outcome in it."""
+    """Return an archive with an agent's report."""
     content = json.dumps({"tests_passing_before": True, "tests_passing_after": True} | fields).encode()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as packed:
@@ -46,7 +46,7 @@ def packed_outcome(**fields: object) -> bytes:
 
 
 class QuickMngr(FakeMngr):
-    """Creates agents whose work is done at once; `refuse` may keep one from being created."""
+    """Creates agents that finish immediately. `refuse` can raise an error instead."""
 
     def __init__(self, root: Path, refuse: Callable[[CreateRequest], None] = lambda _: None) -> None:
         super().__init__(root)
@@ -65,7 +65,7 @@ class QuickMngr(FakeMngr):
 
 
 class QuietHost(FakeHost):
-    """A host on which every agent that is not stopped is running."""
+    """A host that reports each agent as running until it is stopped."""
 
     async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         statuses = (await super().statuses()).agents
@@ -77,15 +77,15 @@ class QuietHost(FakeHost):
         )
 
 
-def rehearse(
+def scripted_sweep(
     root: Path, tests: int, mngr: QuickMngr, clock: Callable[[], float] = time.time, /, **wishes: Any
 ) -> SweepContext:
-    """Return a sweep over so many tests, ready to be conducted."""
+    """Return a new sweep with this number of tests. It does not run until `run_engine_on`."""
     names = [f"tests/test_{number % 50}.py::test_{number}" for number in range(tests)]
-    return rehearse_with(root, {"README.md": "a project\n"}, names, mngr, clock, **wishes)
+    return scripted_sweep_of(root, {"README.md": "a project\n"}, names, mngr, clock, **wishes)
 
 
-def rehearse_with(
+def scripted_sweep_of(
     root: Path,
     files: Mapping[str, str],
     tests: Sequence[str],
@@ -94,7 +94,7 @@ def rehearse_with(
     /,
     **wishes: Any,
 ) -> SweepContext:
-    """Return a sweep over the tests with these node ids in a project of these files, ready to be conducted."""
+    """Return a new sweep with these node ids in a project with these files."""
     project = GitProject(root / "project")
     base = project.commit("Begin", files)
     spec = SweepSpec.model_validate(
@@ -143,7 +143,7 @@ class Watches:
 
 
 def run_engine_on(context: SweepContext) -> int:
-    """Run the engine of a rehearsed sweep to its end, and return its exit code."""
+    """Run the engine of a scripted sweep to its end, and return its exit code."""
     context.writer.close()
 
     def reopened(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> SweepContext:
@@ -153,7 +153,7 @@ def run_engine_on(context: SweepContext) -> int:
 
 
 def record_launch(context: SweepContext, record: TestRecord, address: AgentAddress) -> None:
-    """Record that the agent of a test has been launched there."""
+    """Record the launch of a test's agent at an address."""
     context.record(Launching(test=record.test, host=address.host))
     context.record(
         Launched(

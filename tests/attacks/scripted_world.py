@@ -30,7 +30,7 @@ from swarm_tui.sweep.engine import run_engine
 from swarm_tui.sweep.start import write_sweep
 from tests.fake_mngr import FakeMngr
 from tests.integrator.integrator_project import CODE, SWEEP, TEST_FILE, SweptProject, changed
-from tests.sweep.rehearsal import QuietHost
+from tests.sweep.scripted_sweep import QuietHost
 
 EXPECTED: Final = {"test_add": "impl_fix", "test_double": "impl_fix", "test_halve": "clean", "test_name": "blocked"}
 _FIXES: Final = {
