@@ -11,7 +11,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -33,6 +32,7 @@ from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.external import leave_on_signals
 from swarm_tui.room.grid.draw_layout import SORTINGS, GridOptions, Zoom, is_grouping
+from swarm_tui.room.grid.session import SweepView
 from swarm_tui.room.keys import KeyQueue
 from swarm_tui.room.notifications import POP_TITLE, PUSH_TITLE, TerminalNotifications
 from swarm_tui.room.screen import RoomScreen
@@ -80,42 +80,6 @@ class Garbage:
 
     def end(self) -> None:
         gc.set_threshold(*self._usual)
-
-
-STEPS_KEPT = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """The marked tests and the history of marks."""
-
-    tests: frozenset[str] = frozenset()
-    _before: tuple[frozenset[str], ...] = ()
-    _after: tuple[frozenset[str], ...] = ()
-
-    def changed_to(self, tests: Iterable[str]) -> Marks:
-        marked = frozenset(tests)
-        if marked == self.tests:
-            return self
-        return Marks(marked, (*self._before, self.tests)[-STEPS_KEPT:])
-
-    def undone(self) -> Marks:
-        if not self._before:
-            return self
-        return Marks(self._before[-1], self._before[:-1], (self.tests, *self._after))
-
-    def redone(self) -> Marks:
-        if not self._after:
-            return self
-        return replace(self, tests=self._after[0], _before=(*self._before, self.tests), _after=self._after[1:])
-
-    @property
-    def can_undo(self) -> bool:
-        return bool(self._before)
-
-    @property
-    def can_redo(self) -> bool:
-        return bool(self._after)
 
 
 GRID = "sweep"
@@ -170,7 +134,6 @@ class RoomApp(App[str]):
         """The earlier moment to show first; None for the present."""
         self.settings = settings
         self.is_ascii = is_ascii
-        self.marks = Marks()
         self.current_test: str | None = None
         self.drafts: dict[str, str] = {}
         """Unsent messages."""
@@ -184,15 +147,15 @@ class RoomApp(App[str]):
         self.project = spec.repository or spec.title or spec.sweep
         """Saved view settings belong to this name."""
         chosen = settings.choices_for(self.project)
-        self.is_zoom_chosen = chosen.zoom in list(Zoom)
-        """If False, the grid uses the largest zoom that shows all tests."""
-        self.choice = GridOptions(
-            zoom=Zoom(chosen.zoom) if self.is_zoom_chosen else Zoom.DOTS,
+        is_zoom_chosen = chosen.zoom in list(Zoom)
+        options = GridOptions(
+            zoom=Zoom(chosen.zoom) if is_zoom_chosen else Zoom.DOTS,
             group=chosen.group
             if is_grouping(chosen.group, is_watch=store.is_watch)
             else ("project" if store.is_watch else "file"),
             sort=chosen.sort if chosen.sort in SORTINGS else "file",
         )
+        self.view = SweepView(store, options, is_zoom_chosen=is_zoom_chosen, changed=self._apply_change)
         if chosen.sweep == spec.sweep:
             self.current_test = chosen.test
         self.key_at = 0.0
@@ -297,10 +260,10 @@ class RoomApp(App[str]):
         self.open_screen(GRID)
         screen = self._screen_of(GRID)
         assert isinstance(screen, GridScreen)
-        screen.tests.go_to(test)
+        screen.go_to(test)
 
     def show_only(self, tests: Iterable[str], name: str) -> None:
-        self.choice = replace(self.choice, only=frozenset(tests), only_name=name, words="", pills=frozenset())
+        self.view.show_only(tests, name)
         self.open_screen(GRID)
 
     def resume_sweep(self) -> str:
@@ -367,12 +330,6 @@ class RoomApp(App[str]):
         from swarm_tui.room.agent_access import AgentAccess
 
         return AgentAccess(self.store.opened.spec, self.store.folder, lambda: self.store.live_state.hosts)
-
-    def shown_order(self) -> list[str]:
-        from swarm_tui.room.grid.screen import GridScreen
-
-        screen = self._screens.get(GRID)
-        return screen.grid.order() if isinstance(screen, GridScreen) else []
 
     def move_grid_to(self, test: str) -> None:
         """Move the cursor of the grid to a test without opening the grid."""
@@ -466,17 +423,11 @@ class RoomApp(App[str]):
                 self.store.note("error", answer.text)
                 screen.show_message(f"{answer.text} (details: 6)", "error")
 
-    # Marks, saved view settings, theme.
+    # View settings, theme.
 
-    def change_marks(self, marks: Marks) -> None:
-        changed = self.marks.tests ^ marks.tests
-        self.marks = marks
+    def _apply_change(self, change: SweepChanged) -> None:
         if self.room_screen is not None:
-            self.room_screen.apply_change(SweepChanged(tests=changed))
-
-    @property
-    def shown_pills(self) -> frozenset[str]:
-        return self.choice.pills
+            self.room_screen.apply_change(change)
 
     def remember(self, **changes: Any) -> None:
         self.settings = self.settings.remember(**changes)

@@ -12,9 +12,8 @@ from swarm_tui.journal.requests import RequestDetails, RequestKind
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.options import is_possible_budget, parse_dollars
 from swarm_tui.model.results import State
-from swarm_tui.money.budget import cost_text
 from swarm_tui.money.events import limit_text
-from swarm_tui.room.actions import OF_NO_SWEEP, Action, ScreenServices
+from swarm_tui.room.actions import ScreenServices
 from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.grid.draw import short_name
 from swarm_tui.room.store import SweepChanged
@@ -158,38 +157,6 @@ class EngineRequests:
             self._screen.show_message(f"{kind.value} requested for {counted(len(tests), store.noun)}")
         self._screen.apply_change(SweepChanged(tests=frozenset(tests)))
         return ""
-
-
-class BudgetCommands:
-    """Actions on the budget of the sweep."""
-
-    def __init__(self, screen: ScreenServices, requests: EngineRequests) -> None:
-        self._screen = screen
-        self._requests = requests
-
-    def actions(self) -> tuple[Action, ...]:
-        return (
-            Action("sweep.budget", ("$",), "", "Change the budget; launches stop when it is reached",
-                   self.choose, self.why_not, is_of_now=True, why_not_in_watch=OF_NO_SWEEP),
-        )  # fmt: skip
-
-    def why_not(self) -> str:
-        return self._screen.store.why_no_requests()
-
-    def choose(self) -> None:
-        """Let the user choose another limit, and request it from the engine."""
-        state = self._screen.store.state
-        limits = suggested_limits(state.budget.total, state.spending.dollars)
-        entries = [Choosable(str(limit), limit_text(limit), key=str(key)) for key, limit in enumerate(limits, 1)]
-        entries.append(Choosable("0", "none", "for any other limit: :budget 40", key="n"))
-        spent = cost_text(state, is_imputed=self._screen.store.opened.spec.is_cost_imputed)
-        title = f"Budget · {spent}" if spent else "Budget"
-
-        def send(values: tuple[str, ...] | None) -> None:
-            if values:
-                self._requests.send(RequestKind.BUDGET, dollars=float(values[0]))
-
-        self._screen.room.push_screen(PickScreen(title, entries), send)
 
 
 def suggested_limits(total: float, spent: float) -> list[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from swarm_tui.hosts.events import made_hosts
@@ -71,5 +70,5 @@ class HostsScreen(ListDetailScreen[HostLine]):
 
     def show_by_host(self) -> None:
         self.room.remember_for_project(group="host")
-        self.room.choice = replace(self.room.choice, group="host")
+        self.room.view.change(group="host")
         self.room.open_screen("sweep")

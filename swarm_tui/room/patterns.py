@@ -186,7 +186,5 @@ class PatternsScreen(ListDetailScreen[Pattern]):
 
     def mark_tests(self) -> None:
         """Mark the tests of this pattern in the grid. If all are marked, unmark them."""
-        tests = frozenset(self.current_tests())
-        marks = self.room.marks
-        self.room.change_marks(marks.changed_to(marks.tests - tests if tests <= marks.tests else marks.tests | tests))
-        self.show_message(f"{len(self.room.marks.tests):,} tests marked in the grid; press z to undo")
+        self.room.view.switch_marks(self.current_tests())
+        self.show_message(f"{len(self.room.view.marks.tests):,} tests marked in the grid; press z to undo")

@@ -111,16 +111,16 @@ class RoomCommands:
         open_changes(self._screen.room)
 
     def undo_marks(self) -> None:
-        self._screen.room.change_marks(self._screen.room.marks.undone())
+        self._screen.room.view.change_marks(self._screen.room.view.marks.undone())
 
     def why_not_undo(self) -> str:
-        return "" if self._screen.room.marks.can_undo else "nothing to undo"
+        return "" if self._screen.room.view.marks.can_undo else "nothing to undo"
 
     def redo_marks(self) -> None:
-        self._screen.room.change_marks(self._screen.room.marks.redone())
+        self._screen.room.view.change_marks(self._screen.room.view.marks.redone())
 
     def why_not_redo(self) -> str:
-        return "" if self._screen.room.marks.can_redo else "nothing to redo"
+        return "" if self._screen.room.view.marks.can_redo else "nothing to redo"
 
 
 MESSAGE_SECONDS = 8.0

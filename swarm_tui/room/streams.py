@@ -254,8 +254,8 @@ class TailScreen(StreamScreen[MergedEntry]):
 
     def _tests_to_follow(self) -> tuple[str, ...]:
         """Return the marked tests, or all tests of the grid. If there are too many, running ones come first."""
-        marked = self.room.marks.tests
-        order = self.room.shown_order() or list(self.store.state.records)
+        marked = self.room.view.marks.tests
+        order = self.room.view.order or list(self.store.state.records)
         records = self.store.records_of(order)
         chosen = [record for record in records if record.test in marked] or records
         chosen = [record for record in chosen if record.launched_at is not None]
@@ -312,7 +312,7 @@ class TailScreen(StreamScreen[MergedEntry]):
 
     def draw_title(self) -> None:
         title = f"Tail of {counted(len(self._tests), 'agent')}"
-        if self.room.marks.tests:
+        if self.room.view.marks.tests:
             title += " (marked)"
         if self._left_out:
             title += f", {self._left_out:,} more left out"

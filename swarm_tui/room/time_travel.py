@@ -11,7 +11,7 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.history import JournalHistory
 from swarm_tui.model.formatting import parse_moment, wall_clock
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import Action, ScreenServices
+from swarm_tui.room.actions import ScreenServices
 from swarm_tui.room.grid.draw import short_name
 from swarm_tui.room.store import EVERYTHING_CHANGED, PastMoment
 
@@ -19,38 +19,7 @@ if TYPE_CHECKING:
     from swarm_tui.room.app import RoomApp
 
 
-ONLY_NOW: Final = "watched agents have no history"
-
-
-class TimeCommands:
-    """Actions that show an earlier moment."""
-
-    def __init__(self, screen: ScreenServices) -> None:
-        self._screen = screen
-
-    def actions(self) -> tuple[Action, ...]:
-        return (
-            Action("sweep.earlier", ("[",), "", "Go back one change in time; Esc returns to the present",
-                   partial(self._step, -1), self.why_not_earlier, why_not_in_watch=ONLY_NOW),
-            Action("sweep.later", ("]",), "", "Go forward one change, up to the present", partial(self._step, 1),
-                   self.why_not_later, why_not_in_watch=ONLY_NOW),
-            Action("sweep.much_earlier", ("(",), "", "Go back a twentieth of the duration; `:at 12:04` goes to a time",
-                   partial(self._large_step, -1), self.why_not_earlier, why_not_in_watch=ONLY_NOW),
-            Action("sweep.much_later", (")",), "", "Go forward a twentieth", partial(self._large_step, 1),
-                   self.why_not_later, why_not_in_watch=ONLY_NOW),
-        )  # fmt: skip
-
-    def why_not_earlier(self) -> str:
-        return "" if self._screen.store.live_state.started_at is not None else "nothing has happened yet"
-
-    def why_not_later(self) -> str:
-        return "" if self._screen.store.past is not None else "this is the present: press [ to go back"
-
-    def _step(self, direction: int) -> None:
-        self._screen.room.time_travel.step(direction)
-
-    def _large_step(self, direction: int) -> None:
-        self._screen.room.time_travel.large_step(direction)
+NO_HISTORY: Final = "watched agents have no history"
 
 
 def time_command(screen: ScreenServices, command: str, words: str) -> tuple[str, str, partial[None]] | None:

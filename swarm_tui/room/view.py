@@ -45,7 +45,7 @@ def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
         cost=cost_text(state, is_imputed=spec.is_cost_imputed),
         cost_role=_cost_role(state.budget),
         counts=state.counts,
-        shown_pills=screen.room.shown_pills if screen is not None else frozenset(),
+        shown_pills=screen.room.view.options.pills if screen is not None else frozenset(),
         status=status,
         status_role=role,
         caveat="not verified" if spec.why_not_verified else "",

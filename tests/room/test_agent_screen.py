@@ -158,7 +158,7 @@ async def test_braces_go_to_next_and_previous_test(sweep: AgentSweep) -> None:
         await shows(pilot, "this is the last test")
         await shows(pilot, "I am two")
         await pilot.press("q")
-        assert app.shown_order()[-1] == app.current_test == "tests/test_a.py::test_two"
+        assert app.view.order[-1] == app.current_test == "tests/test_a.py::test_two"
         await pilot.press("t")
         await shows(pilot, "I am two")
 
@@ -296,7 +296,7 @@ async def test_message_without_receiver_is_refused_in_dialog(sweep: AgentSweep) 
         app.show_test("tests/test_a.py::test_three")
         await pilot.press("m", *"stop it", "space", "enter")
         await shows(pilot, "Not available", "this test has no running or waiting agent")
-        assert not app.marks.tests
+        assert not app.view.marks.tests
         assert not app.drafts
         await pilot.press("escape")
         assert not isinstance(app.screen, RefusedScreen)

@@ -37,13 +37,13 @@ def name_of(app: RoomApp) -> str:
 
 
 def zoom_of(app: RoomApp) -> Zoom:
-    return app.choice.zoom
+    return app.view.options.zoom
 
 
 async def test_cursor_moves_only_to_tests(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         grid = home(app).grid
-        order = grid.order()
+        order = app.view.order
         assert grid.test == order[0]
         await press(pilot, "l", "l", "h")
         assert grid.test == order[1]
@@ -83,7 +83,7 @@ async def test_w_visits_waiting_then_blocked_then_others(folder: SweepFolder) ->
         assert classes == sorted(classes)
         assert set(marks) == {"waiting", "blocked", "unresolved"}
         assert {record.test for record in needing} == set(walked)
-        order = grid.order()
+        order = app.view.order
         ranks = [(kind, order.index(test)) for kind, test in zip(classes, walked, strict=True)]
         assert ranks == sorted(ranks)
         await press(pilot, "w")
@@ -112,48 +112,48 @@ async def test_filter_narrows_and_escape_restores_position(folder: SweepFolder) 
         test = home(app).grid.test
         await press(pilot, "slash", *"config")
         assert "match /config" in text_on_screen(app)
-        assert all("config" in test for test in home(app).grid.order())
+        assert all("config" in test for test in app.view.order)
         await press(pilot, "escape")
         assert home(app).grid.test == test
-        assert len(home(app).grid.order()) == 125
+        assert len(app.view.order) == 125
 
 
 async def test_escape_clears_kept_filter(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "slash", *"!config", "enter")
-        assert not any("config" in test for test in home(app).grid.order())
+        assert not any("config" in test for test in app.view.order)
         await press(pilot, "escape")
         assert app.is_running
-        assert len(home(app).grid.order()) == 125
+        assert len(app.view.order) == 125
 
 
 async def test_marks_can_be_undone_and_redone(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
-        order = home(app).grid.order()
+        order = app.view.order
         await press(pilot, "space", "space")
-        assert app.marks.tests == set(order[:2])
+        assert app.view.marks.tests == set(order[:2])
         await press(pilot, "v", "l", "l", "v", "l")
-        assert app.marks.tests == set(order[:5])
+        assert app.view.marks.tests == set(order[:5])
         await press(pilot, "asterisk")
-        assert len(app.marks.tests) == 125
+        assert len(app.view.marks.tests) == 125
         await press(pilot, "z")
-        assert app.marks.tests == set(order[:5])
+        assert app.view.marks.tests == set(order[:5])
         await press(pilot, "Z", "asterisk")
-        assert not app.marks.tests
+        assert not app.view.marks.tests
 
 
 async def test_exclamation_mark_filters_failed_tests(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "exclamation_mark")
-        assert {app.store.state.records[test].mark for test in home(app).grid.order()} <= {"failed", "unresolved"}
+        assert {app.store.state.records[test].mark for test in app.view.order} <= {"failed", "unresolved"}
         await press(pilot, "exclamation_mark")
-        assert len(home(app).grid.order()) == 125
+        assert len(app.view.order) == 125
 
 
 async def test_b_groups_by_state(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "b", "t")
-        assert app.choice.group == "state"
+        assert app.view.options.group == "state"
         assert "waiting" in text_on_screen(app)
 
 
@@ -190,7 +190,7 @@ async def test_stop_needs_confirmation_by_y(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         requests = RequestFollower(folder)
         running = [record.test for record in app.store.state.tests() if record.mark == "running"][:2]
-        app.marks = app.marks.changed_to(running)
+        app.view.marks = app.view.marks.changed_to(running)
         await press(pilot, "x", "s")
         assert "Stop 2 tests?" in text_on_screen(app)
         await press(pilot, "enter")
@@ -239,9 +239,9 @@ async def test_enter_on_pattern_shows_its_tests(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "4", "enter")
         pattern = app.store.patterns()[0]
-        assert set(home(app).grid.order()) == set(pattern.tests)
+        assert set(app.view.order) == set(pattern.tests)
         await press(pilot, "escape")
-        assert len(home(app).grid.order()) == 125
+        assert len(app.view.order) == 125
 
 
 async def test_log_follows_until_cursor_moves_up(folder: SweepFolder) -> None:
@@ -266,13 +266,13 @@ async def test_click_on_pill_filters_and_on_test_selects(folder: SweepFolder) ->
     async with room_on(folder, WIDE) as (app, pilot):
         line = text_on_screen(app).split("\n")[1]
         await pilot.click(offset=(line.index("◆"), 1))
-        await eventually(lambda: app.choice.pills == {"impl_fix"}, "the filter")
+        await eventually(lambda: app.view.options.pills == {"impl_fix"}, "the filter")
         await pilot.click(offset=(line.index("◆"), 1))
-        await eventually(lambda: not app.choice.pills, "all tests")
+        await eventually(lambda: not app.view.options.pills, "all tests")
         grid = home(app).grid
-        row, x = grid.cells.places[grid.order()[3]]
+        row, x = grid.cells.places[app.view.order[3]]
         await pilot.click("#grid", offset=(x + 2, row + 1))
-        await eventually(lambda: grid.test == grid.order()[3], "the cursor where it was clicked")
+        await eventually(lambda: grid.test == app.view.order[3], "the cursor where it was clicked")
 
 
 async def test_room_survives_any_size(folder: SweepFolder) -> None:

@@ -76,16 +76,16 @@ async def test_folder_opens_and_closes(tmp_path: Path) -> None:
         def title() -> str:
             return next(line for line in text_on_screen(app).splitlines() if "Tests 4,000" in line)
 
-        assert app.choice.zoom is Zoom.FOLDERS
-        assert len(app.shown_order()) == 4_000
+        assert app.view.options.zoom is Zoom.FOLDERS
+        assert len(app.view.order) == 4_000
         await press(pilot, "down", "space")
-        assert len(app.marks.tests) == 80, "what is marked is all of the file"
+        assert len(app.view.marks.tests) == 80, "what is marked is all of the file"
         await press(pilot, "escape", "up", "enter")
-        assert app.choice.zoom is not Zoom.FOLDERS
-        assert len(app.shown_order()) == 80
+        assert app.view.options.zoom is not Zoom.FOLDERS
+        assert len(app.view.order) == 80
         assert "match" in title()
         await press(pilot, "escape")
-        assert app.choice.zoom is Zoom.FOLDERS
+        assert app.view.options.zoom is Zoom.FOLDERS
         assert "match" not in title()
         await press(pilot, "escape")
         assert "press q to leave" in text_on_screen(app).splitlines()[-1]

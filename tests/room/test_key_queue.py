@@ -55,13 +55,13 @@ async def test_keys_after_screen_change_go_to_new_screen(folder: SweepFolder) ->
         assert screen.NAME == "inbox"
         assert screen.focused_lines is not None
         assert screen.focused_lines.cursor == 3
-        assert app.current_test == app.shown_order()[0], "nothing has moved in the grid"
+        assert app.current_test == app.view.order[0], "nothing has moved in the grid"
 
 
 async def test_dialog_receives_the_next_key(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         running = [record.test for record in app.store.state.tests() if record.mark == "running"][:2]
-        app.marks = app.marks.changed_to(running)
+        app.view.marks = app.view.marks.changed_to(running)
         await burst(pilot, "xsy")
         ((request,), _) = RequestFollower(folder).read()
         assert (request.kind, set(request.tests)) == (RequestKind.STOP, set(running))
@@ -78,14 +78,14 @@ async def test_keys_after_filter_key_are_a_filter(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await burst(pilot, "/config\rw")
         assert "match /config" in text_on_screen(app)
-        assert all("config" in test for test in app.shown_order())
+        assert all("config" in test for test in app.view.order)
         assert "need" in text_on_screen(app).splitlines()[-1]
 
 
 async def test_many_keys_run_in_order(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await burst(pilot, "l" * 40 + "h" * 15)
-        assert app.current_test == app.shown_order()[25]
+        assert app.current_test == app.view.order[25]
 
 
 async def test_keys_wait_while_fixes_are_loading() -> None:
@@ -105,8 +105,8 @@ async def test_keys_typed_while_attaching_are_not_commands(folder: SweepFolder, 
         running = [record.test for record in app.store.state.tests() if record.mark == "running"]
         app.show_test(running[0])
         await burst(pilot, f"{key}xsy5")
-        # This agent does not exist, so attaching fails.
-        await shows(pilot, "mngr knows no agent")
+        # The host of this agent is not one of the sweep, so attaching fails.
+        await shows(pilot, "not a host of this sweep")
         await press(pilot, "6")
         assert app.room_screen is not None
         assert app.room_screen.NAME == "log", "what is typed afterwards is a command again"
@@ -119,7 +119,7 @@ async def test_keys_before_first_frame_are_run(folder: SweepFolder) -> None:
         await burst(pilot, "jj5")
         assert app.room_screen is not None
         assert app.room_screen.NAME == "inbox"
-        order = app.shown_order()
+        order = app.view.order
         assert app.current_test in order[1:], "j has moved the cursor of the grid"
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.room.app import Marks
+from swarm_tui.room.grid.session import Marks
 
 steps = st.lists(st.frozensets(st.sampled_from("abc")), max_size=8)
 

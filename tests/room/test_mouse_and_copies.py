@@ -40,10 +40,10 @@ async def click_word(app: RoomApp, pilot: Pilot[str], word: str, line: int) -> N
 async def test_click_on_column_heading_sorts_and_sorts_back(folder: SweepFolder) -> None:
     async with room_on(folder, ROWS) as (app, pilot):
         await click_word(app, pilot, "time", 4)
-        assert app.choice.sort == "duration"
+        assert app.view.options.sort == "duration"
         await shows(pilot, "time↑")
         await click_word(app, pilot, "time↑", 4)
-        assert app.choice.sort == "file"
+        assert app.view.options.sort == "file"
 
 
 async def test_selected_panel_text_is_copied(folder: SweepFolder) -> None:

@@ -112,15 +112,15 @@ async def test_escape_goes_back_but_never_leaves(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "space", "slash", *"config", "enter")
         await press(pilot, "escape")
-        assert not app.marks.tests
-        assert app.choice.words == "config"
+        assert not app.view.marks.tests
+        assert app.view.options.words == "config"
         await press(pilot, "escape")
-        assert app.choice.words == ""
+        assert app.view.options.words == ""
         for _ in range(5):
             await press(pilot, "escape")
         assert "press q to leave" in text_on_screen(app)
         await press(pilot, "z")
-        assert len(app.marks.tests) == 1, "what Esc has cleared is brought back"
+        assert len(app.view.marks.tests) == 1, "what Esc has cleared is brought back"
         await press(pilot, "4", "6", "escape", "escape", "escape", "escape")
         assert app.is_running
         assert app.room_screen is not None

@@ -143,7 +143,7 @@ async def test_past_moment_sends_no_requests(sweep: SweepFolder) -> None:
                 assert reason in text_on_screen(app), key
                 await go(app, pilot, "escape")
         assert past_of(app) is place
-        assert not app.marks.tests
+        assert not app.view.marks.tests
         assert not app.drafts
         with pytest.raises(UsageError):
             app.store.send_request(RequestKind.STOP_SWEEP)

@@ -154,7 +154,7 @@ class AgentCommands:
         if len(self._screen.current_tests()) == 1 and record is not None and record.needs_terminal:
             return "a dialog is open in its terminal: press a to attach and answer there"
         tests, store = self._screen.current_tests(), self._screen.store
-        marked = len(self._screen.room.marks.tests & set(tests))
+        marked = len(self._screen.room.view.marks.tests & set(tests))
         is_one = not marked and len(tests) == 1
         all_of = f"none of the {marked} marked {store.noun}s" if marked else "none of them"
         who = f"this {store.noun}" if is_one else all_of

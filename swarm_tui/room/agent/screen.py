@@ -462,7 +462,7 @@ class AgentScreen(RoomScreen):
         self.show_tab("file")
 
     def _turn_test(self, step: int) -> None:
-        tests = self.room.shown_order() or list(self.store.state.records)
+        tests = self.room.view.order or list(self.store.state.records)
         if self._record is None or not tests:
             return
         here = tests.index(self._record.test) if self._record.test in tests else 0

@@ -137,16 +137,6 @@ class TestGrid(Lines):
         rows = self.cells.rows[self.first_visible : self.first_visible + self.visible_rows]
         return [test for row in rows for run in row for test in run.tests]
 
-    def order(self) -> list[str]:
-        return self._order
-
-    def range_to(self, test: str) -> list[str]:
-        """Return the tests from another test to the one under the cursor, including both."""
-        here, there = self._rank.get(self.test or ""), self._rank.get(test)
-        if here is None or there is None:
-            return []
-        return self._order[min(here, there) : max(here, there) + 1]
-
     # The cursor.
 
     def go_to(self, test: str) -> bool:
@@ -189,10 +179,6 @@ class TestGrid(Lines):
     def run_of_cursor(self) -> CellRun | None:
         """Return the tests in the first run of the cursor's row."""
         return next(iter(self.cells.rows[self.cursor]), None) if self.test is not None else None
-
-    def rank_of(self, test: str) -> int | None:
-        """Return the position of a test in the order, or None if it is not shown."""
-        return self._rank.get(test)
 
     def rank_of_cursor(self) -> int:
         return self._rank.get(self.test or "", 0)
