@@ -259,6 +259,7 @@ def test_the_room_starts_without_what_only_its_other_screens_need() -> None:
     assert "swarm_tui.journal.events" in at_start
     late = {f"swarm_tui.{part}" for part in ("review", "strength", "testing", "adapters.git", "agents.packaged")}
     late |= {"git", "pexpect", "pyte", "pygments", "tarfile", "http", "urllib.request", "multiprocessing", "jinja2"}
+    late |= {"pydantic"}
     assert {name for name in at_start if is_within(name, frozenset(late))} == set()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
@@ -44,7 +45,7 @@ def say_cost(spec: SweepSpec, tests: Sequence[str], say: Callable[[str], None]) 
     say(f"cost: {estimate.text}{' imputed' if spec.is_cost_imputed else ''}")
     if spec.budget is not None and estimate.dollars > spec.budget:
         say(f"the budget of {limit_text(spec.budget)} is probably too small to launch all tests")
-    return spec.model_copy(update={"estimated_cost": (estimate.dollars, estimate.low, estimate.high)})
+    return dataclasses.replace(spec, estimated_cost=(estimate.dollars, estimate.low, estimate.high))
 
 
 def past_sweeps(spec: SweepSpec) -> Iterator[PastSweep]:

@@ -40,7 +40,7 @@ class HostState:
     @property
     def access(self) -> HostSettings | None:
         """The connection to a host that was created for the sweep and still exists; otherwise None."""
-        return HostSettings.model_validate(self.made) if self.stage == "made" and self.made else None
+        return msgspec.convert(self.made, HostSettings) if self.stage == "made" and self.made else None
 
 
 def made_hosts(hosts: Mapping[str, HostState]) -> tuple[HostSettings, ...]:

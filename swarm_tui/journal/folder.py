@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+import msgspec
+
 from swarm_tui.errors import JournalError, UsageError
 from swarm_tui.files import read_regular, replacing
 
@@ -79,26 +81,24 @@ class SweepFolder:
 
     def read_spec(self) -> SweepSpec:
         """Read sweep.json."""
-        from pydantic import ValidationError
-
         from swarm_tui.model.spec import SweepSpec
 
         try:
-            return SweepSpec.model_validate_json(read_regular(self.spec))
+            return msgspec.json.decode(read_regular(self.spec), type=SweepSpec)
         except FileNotFoundError:
             raise UsageError(f"not a sweep folder: {self.root}", "use a folder that contains a sweep.json") from None
         except OSError as error:
             raise JournalError(f"{self.spec} cannot be read: {error.strerror or error}") from error
-        except ValidationError as error:
+        except (ValueError, RecursionError) as error:
             raise JournalError(
-                f"{self.spec} has {error.error_count()} invalid or missing fields",
+                f"{self.spec} is invalid: {str(error)[:200]}",
                 "list the other sweeps with `swarm-tui list`",
             ) from error
 
     def write_spec(self, spec: SweepSpec) -> None:
         """Write sweep.json. Create the folder if it is missing."""
         self.root.mkdir(parents=True, exist_ok=True)
-        write_beside(self.spec, spec.model_dump_json(indent=2).encode() + b"\n")
+        write_beside(self.spec, msgspec.json.format(msgspec.json.encode(spec), indent=2) + b"\n")
 
 
 def make_own_folder(path: Path) -> Path:

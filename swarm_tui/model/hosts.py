@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict
+from swarm_tui.model.event import Value
 
 LOCAL_HOST: Final = "local"
 """The name of this machine in lists of hosts."""
 
 
-class HostSettings(BaseModel):
+class HostSettings(Value, frozen=True, kw_only=True):
     """The connection to one host, from the settings of mngr."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     name: str
     """The displayed name, also used by `--host`: HOST if the provider has the same name, otherwise HOST.PROVIDER."""

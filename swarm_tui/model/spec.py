@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from swarm_tui.model.event import Value
 from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.options import RunOptions
 from swarm_tui.model.results import Baseline
@@ -38,10 +38,8 @@ RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed", BA
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
-class MngrSettings(BaseModel):
+class MngrSettings(Value, frozen=True, kw_only=True):
     """The settings of all calls of mngr, so that all use the same agents and tmux server."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     path: str
     host_dir: str | None = None
@@ -50,10 +48,8 @@ class MngrSettings(BaseModel):
     home: str | None = None
 
 
-class SweptTest(BaseModel):
+class SweptTest(Value, frozen=True, kw_only=True):
     """One test of a sweep, and the names of its agent and its branch."""
-
-    model_config = ConfigDict(frozen=True)
 
     test: str
     agent: str
@@ -67,7 +63,8 @@ class SweptTest(BaseModel):
     baseline: Baseline = Baseline.UNKNOWN
 
 
-class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
+@dataclass(frozen=True, kw_only=True)
+class SweepSpec(RunOptions):
     """The options of a sweep, with the commit, interpreter and folders that were determined before launch."""
 
     version: int = FORMAT_VERSION
@@ -122,7 +119,7 @@ class SweepSpec(BaseModel, RunOptions, frozen=True, extra="allow"):
     """Whether a subscription pays; dollars are then the price without a subscription."""
     estimated_cost: tuple[float, float, float] | None = None
     """The estimate in dollars before the sweep: expected value, lower bound, upper bound; None if unknown."""
-    labels: dict[str, str] = Field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
     source: str = "swarm"
     """The origin: "swarm", or WATCH_SOURCE for agents that no sweep started."""
 

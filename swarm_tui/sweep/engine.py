@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import platform
 import signal
@@ -262,7 +263,7 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
         state = taken_up.state
         ended_why, ended_reason, slots = state.ended_why, state.ended_reason, state.slots
         with taken_up.writer as writer:
-            context = make_context(folder, spec.model_copy(update={"integrator": who}), writer, state)
+            context = make_context(folder, dataclasses.replace(spec, integrator=who), writer, state)
             started = EngineStarted(pid=os.getpid(), machine=platform.node(), version=__version__, slots=slots)
             context.record(structs.replace(started, is_resumed=True))
             try:

@@ -9,6 +9,8 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from swarm_tui.adapters.git.checkouts import init_repository
 from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_messages import AgentDetails, CreateRequest, NewHost
@@ -239,7 +241,7 @@ class HostCreation:
             return
         self._refusals = 0
         self._renewed_at[name] = time.monotonic()
-        self._context.record(HostMade(host=name, host_id=host_id, keeper=keeper, access=access.model_dump()))
+        self._context.record(HostMade(host=name, host_id=host_id, keeper=keeper, access=msgspec.to_builtins(access)))
         self._take_in(access)
 
     async def _renew(self, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import posixpath
 import shutil
@@ -14,6 +15,8 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import structs
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.checkouts import fill_commands
@@ -185,7 +188,7 @@ def with_findings(test: SweptTest, found: Found) -> SweptTest:
     """Return a test with its traits, baseline and group; tests that conflict with others are in one group."""
     baseline = found.baselines.get(test.test, Baseline.UNKNOWN)
     group = found.groups.get(test.test, "") or (baseline.value if baseline is Baseline.CLASH else "")
-    return test.model_copy(update={"traits": found.traits.get(test.test, ()), "group": group, "baseline": baseline})
+    return structs.replace(test, traits=found.traits.get(test.test, ()), group=group, baseline=baseline)
 
 
 async def report_order(order: CheckedOrder, progress: Progress) -> None:
@@ -206,11 +209,11 @@ def begin_sweep(spec: SweepSpec, tests: list[SweptTest]) -> SweepFolder:
     folder = SweepFolder(runs_folder(repository) / name)
     # Agents and branches have the name of the sweep in their names.
     derived = [
-        test.model_copy(update={"agent": new.agent, "branch": new.branch})
+        structs.replace(test, agent=new.agent, branch=new.branch)
         for new, test in zip(derive_tests(name, named), tests, strict=True)
     ]
     try:
-        named_spec = spec.model_copy(update={"sweep": name, "temporary": new_temporary_folder(spec)})
+        named_spec = dataclasses.replace(spec, sweep=name, temporary=new_temporary_folder(spec))
         write_sweep(folder, named_spec, derived)
     except JournalError:
         # A partly written sweep would be listed with the others.
@@ -328,9 +331,9 @@ def compose_spec(order: CheckedOrder, found: Found) -> SweepSpec:
     content: dict[str, Any] = {option.name: getattr(options, option.name) for option in fields(RunOptions)}
     paths = {option.field for option in OPTIONS if option.flag.path is not None}
     content |= {name: str(Path(content[name]).absolute()) for name in paths if content[name] is not None}
+    kept = {each.name for each in fields(SweepSpec)} - {"tests"}
     for source in (order, found):
-        names = (each.name for each in fields(source) if each.name in SweepSpec.model_fields and each.name != "tests")
-        content |= {name: getattr(source, name) for name in names}
+        content |= {each.name: getattr(source, each.name) for each in fields(source) if each.name in kept}
     now, agent_type = time.time(), agent_type_of(options.agent_type, order.parent_type)
     content |= {
         "sweep": time_stamp(now),
@@ -339,7 +342,7 @@ def compose_spec(order: CheckedOrder, found: Found) -> SweepSpec:
         "slots": options.slots or (options.per_host * len(options.hosts) if options.hosts else SLOTS_HERE),
         "integrator": options.integrator or ("agent" if agent_type.has_model else "builtin"),
     }
-    return SweepSpec.model_validate(content)
+    return SweepSpec(**content)
 
 
 def _check_launch(spec: SweepSpec, test: SweptTest) -> None:

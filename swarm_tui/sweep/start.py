@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 import string
@@ -10,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
+
+from msgspec import structs
 
 from swarm_tui.adapters.processes.environment import passed_variables, scrubbed_environment
 from swarm_tui.adapters.processes.run import is_alive, start_detached
@@ -61,11 +64,11 @@ def _free_second(runs: Path) -> float:
 
 def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]) -> None:
     """Write sweep.json with all tests, and the first events."""
-    spec = spec.model_copy(update={"tests": tuple(tests)})
+    spec = dataclasses.replace(spec, tests=tuple(tests))
     folder.write_spec(spec)
     with JournalWriter(folder.events) as writer:
         for test in spec.tests:
-            writer.append(Queued(**dict(test)))
+            writer.append(Queued(**structs.asdict(test)))
         for sentence in spec.left_out:
             writer.append(Noted(level="warning", text=f"left out: {sentence}"))
         writer.sync()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import shutil
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import structs
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.agents.types import agent_type_of
@@ -78,14 +81,13 @@ async def prepare_tutorial(
     order = await check_order(run_options, folder, mngr)
     how = await _how_to_test(repository, folder, run_options, places, progress)
     await report_order(order, progress)
-    spec = compose_spec(order, how).model_copy(
-        update={
-            "kind": options.action,
-            "tutorial": str(repository.root.resolve() / places.tutorial),
-            "tests_folder": places.tests,
-            "material": tuple(_checked_material(path) for path in options.material),
-            "integrator": "builtin",
-        }
+    spec = dataclasses.replace(
+        compose_spec(order, how),
+        kind=options.action,
+        tutorial=str(repository.root.resolve() / places.tutorial),
+        tests_folder=places.tests,
+        material=tuple(_checked_material(path) for path in options.material),
+        integrator="builtin",
     )
     tests = _batches(spec, places.tutorial, batches_of(loop.items, options.batch))
     if tests:
@@ -96,9 +98,7 @@ async def prepare_tutorial(
 def _batches(spec: SweepSpec, tutorial: str, batches: Sequence[Sequence[OpenBlock]]) -> list[SweptTest]:
     named = [(name_of_batch(tutorial, batch), tutorial, batch[0].block.line) for batch in batches]
     derived = derive_tests(spec.sweep, named)
-    return [
-        test.model_copy(update={"block": text_of_batch(batch)}) for test, batch in zip(derived, batches, strict=True)
-    ]
+    return [structs.replace(test, block=text_of_batch(batch)) for test, batch in zip(derived, batches, strict=True)]
 
 
 def _places(repository: Repository, options: TutorialOptions) -> _Places:

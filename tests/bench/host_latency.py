@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 
+from msgspec import structs
+
 from swarm_tui.agents.contract import TRIES_PATH
 from swarm_tui.hosts.link import SshLink
 from swarm_tui.hosts.local import LocalHost
@@ -124,7 +126,7 @@ async def access_through(relayed: asyncio.Server, host: LoopbackHost) -> HostSet
     port = relayed.sockets[0].getsockname()[1]
     known = Path(host.access.known_hosts_file)
     known.write_text(known.read_text() + host.host_key_line.replace(f":{host.port} ", f":{port} "))
-    return host.access.model_copy(update={"port": port})
+    return structs.replace(host.access, port=port)
 
 
 async def measure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def earlier(tmp_path: Path) -> SweepContext:
 
 def said(context: SweepContext, tests: list[str] = TESTS, **changes: Any) -> list[str]:
     lines: list[str] = []
-    spec = context.spec.model_copy(update=changes)
+    spec = dataclasses.replace(context.spec, **changes)
     assert (say_cost(spec, tests, lines.append).estimated_cost is not None) == any("about" in line for line in lines)
     return lines
 
@@ -70,6 +71,6 @@ def test_sweeps_that_cannot_be_read_or_say_nothing_are_passed_over(earlier: Swee
     runs = earlier.folder.root.parent
     (runs / "20261119-000000").mkdir()
     (runs / "20261119-000000" / "sweep.json").write_text("{")
-    later = earlier.spec.model_copy(update={"sweep": "20261119-000001"})
+    later = dataclasses.replace(earlier.spec, sweep="20261119-000001")
     write_sweep(SweepFolder(runs / later.sweep), later, derive_tests(later.sweep, [(test, "", 1) for test in TESTS]))
     assert said(earlier)[0].startswith("cost: about $6.00")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from swarm_tui.cli.main import run_command_line
@@ -17,7 +18,7 @@ from tests.git_project import GitProject, file_contents
 
 
 def spec_of(repository: Path, base: str, **more: str) -> SweepSpec:
-    return SweepSpec.model_validate(
+    return msgspec.convert(
         {
             "sweep": "20261118-061200",
             "repository": str(repository),
@@ -26,7 +27,8 @@ def spec_of(repository: Path, base: str, **more: str) -> SweepSpec:
             "agent_type": "offline",
             "mngr": MngrSettings(path="/nowhere/mngr"),
             **more,
-        }
+        },
+        SweepSpec,
     )
 
 

@@ -54,7 +54,7 @@ def schemas() -> dict[str, str]:
 
 
 def _schema(shape: Shape) -> dict[str, Any]:
-    is_read_by_msgspec = shape.name in ("event", "request", "harvest")
+    is_read_by_msgspec = shape.name in ("event", "request", "sweep", "harvest")
     schema = msgspec.json.schema(shape.type) if is_read_by_msgspec else TypeAdapter(shape.type).json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import CreateRequest
@@ -44,7 +45,7 @@ def make_fake(root: Path) -> Host:
 
 
 def make_ssh(access: HostSettings, root: Path) -> Host:
-    access = access.model_copy(update={"host_dir": str(root)})
+    access = structs.replace(access, host_dir=str(root))
     settings = MngrSettings(path="mngr", host_dir=str(root), home=str(root))
     return SshHost(access, settings, None, SshLink(access))
 

@@ -12,7 +12,7 @@ from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import Event
 from swarm_tui.model.hosts import mngr_address
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec
 
 BEGUN: tuple[Event, ...] = (
     Queued(test="a"),
@@ -57,9 +57,7 @@ def test_journal_and_spec_without_hosts_are_read() -> None:
     launched = parse_event(b'{"type":"launched","test":"a","agent_id":"x","host":"local","seq":2,"at":2.0}')
     state = SweepState().apply_all([Queued(test="a"), launching, launched])
     assert state.records["a"].host == "local"
-    spec = SweepSpec.model_validate(
-        {"sweep": "1", "repository": "/r", "base": "b", "created_at": 1.0, "mngr": {"path": "mngr"}, "slots": 3}
-    )
+    spec = SweepSpec(sweep="1", repository="/r", base="b", created_at=1.0, mngr=MngrSettings(path="mngr"), slots=3)
     assert (spec.hosts, spec.access, spec.slots) == ((), (), 3)
 
 

@@ -59,7 +59,7 @@ def test_invalid_spec_raises_error_newer_spec_is_marked(tmp_path: Path) -> None:
     folder.spec.write_text(json.dumps(newer))
     assert folder.read_spec().is_newer_format
     folder.spec.write_text('{"version": 1}')
-    with pytest.raises(JournalError, match=r"has \d invalid or missing fields"):
+    with pytest.raises(JournalError, match=r"sweep.json is invalid: Object missing required field `sweep`"):
         folder.read_spec()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 
@@ -146,7 +147,8 @@ def test_older_journal_and_sweep_have_no_budget() -> None:
     state = SweepState().apply_all(map(parse_event, (started, spent)))
     assert (state.budget, state.spending) == (NO_BUDGET, Spending(0.5, 7, priced=1))
     assert list(due_events(state, ["a"])) == []
-    spec = SweepSpec.model_validate_json(
-        b'{"version": 2, "sweep": "s", "repository": "/r", "base": "b", "created_at": 1, "mngr": {"path": "mngr"}}'
+    spec = msgspec.json.decode(
+        b'{"version": 2, "sweep": "s", "repository": "/r", "base": "b", "created_at": 1, "mngr": {"path": "mngr"}}',
+        type=SweepSpec,
     )
     assert (spec.budget, spec.budget_each, spec.has_budget, spec.estimated_cost) == (None, None, False, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -40,5 +41,5 @@ def test_sweep_without_verification_says_so_everywhere(tmp_path: Path, capsys: p
         }
 
     assert set(views().values()) == {False}
-    made.folder.write_spec(made.open().spec.model_copy(update={"verifies": False}))
+    made.folder.write_spec(dataclasses.replace(made.open().spec, verifies=False))
     assert set(views().values()) == {True}

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.journal.folder import SweepFolder
@@ -270,7 +271,7 @@ def test_attach_outside_tmux_handles_resize(agents: Agents, sweep: SweepFolder) 
 
 
 def test_room_survives_missing_mngr(agents: Agents, tmp_path: Path) -> None:
-    settings = agents.mngr.settings.model_copy(update={"path": "/nowhere/mngr"})
+    settings = structs.replace(agents.mngr.settings, path="/nowhere/mngr")
     folder = make_sweep(tmp_path, ("one", "two"), settings).folder
     place = tempfile.mkdtemp(prefix="sw")
     person = Person(agents.mngr.environment, place, room_words(folder), folder.root)

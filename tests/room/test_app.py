@@ -1,5 +1,6 @@
 """The keys of the room."""
 
+import dataclasses
 import shutil
 from collections.abc import Iterator
 
@@ -170,7 +171,7 @@ async def test_digits_open_screens_and_q_returns(folder: SweepFolder) -> None:
 
 
 async def test_q_at_home_leaves_with_message(folder: SweepFolder) -> None:
-    folder.write_spec(folder.read_spec().model_copy(update={"agent_type": "claude"}))
+    folder.write_spec(dataclasses.replace(folder.read_spec(), agent_type="claude"))
     async with room_on(folder, WIDE) as (app, pilot):
         await press(pilot, "q")
         assert not app.is_running

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
@@ -97,7 +99,7 @@ def scripted_sweep_of(
     """Return a new sweep with these node ids in a project with these files."""
     project = GitProject(root / "project")
     base = project.commit("Begin", files)
-    spec = SweepSpec.model_validate(
+    spec = msgspec.convert(
         {
             "sweep": "20261118-061200",
             "repository": str(project.root),
@@ -109,7 +111,8 @@ def scripted_sweep_of(
             "python": "python3",
             "mngr": MngrSettings(path="mngr", host_dir=str(mngr.root)),
         }
-        | wishes
+        | wishes,
+        SweepSpec,
     )
     folder = SweepFolder(create_runs_folder(project.root) / spec.sweep)
     names = [(test, test.partition("::")[0], 1) for test in tests]

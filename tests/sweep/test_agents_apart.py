@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import stat
 import subprocess
@@ -48,7 +49,7 @@ def test_a_sweep_of_an_earlier_version_has_no_folders(tmp_path: Path) -> None:
 def test_folder_is_fresh_while_a_process_writes_there(tmp_path: Path) -> None:
     above = tmp_path / "sw-0123456789ab"
     spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
-    command = preparation_words(spec.model_copy(update={"temporary": str(above), "has_own_home": True}), 1)[1]
+    command = preparation_words(dataclasses.replace(spec, temporary=str(above), has_own_home=True), 1)[1]
     assert subprocess.run(["sh", "-c", command]).returncode == 0
     is_over = threading.Event()
 
@@ -76,7 +77,7 @@ def test_folder_below_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "sw-0123456789ab").symlink_to("other")
     spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
-    command = preparation_words(spec.model_copy(update={"temporary": str(tmp_path / "sw-0123456789ab")}), 1)[1]
+    command = preparation_words(dataclasses.replace(spec, temporary=str(tmp_path / "sw-0123456789ab")), 1)[1]
     assert subprocess.run(["sh", "-c", command]).returncode == 1
     assert list((tmp_path / "other").iterdir()) == []
 
@@ -84,7 +85,7 @@ def test_folder_below_a_link_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("temporary", ["/", "/tmp", "/etc", "sw-0123456789ab", "/tmp/../sw-0123456789ab", "/tmp/sw-x"])
 def test_nothing_is_removed_that_we_did_not_make(temporary: str, tmp_path: Path) -> None:
     spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
-    assert temporary_folder(spec.model_copy(update={"temporary": temporary})) is None
+    assert temporary_folder(dataclasses.replace(spec, temporary=temporary)) is None
 
 
 async def test_clean_removes_the_temporary_folders(tmp_path: Path) -> None:

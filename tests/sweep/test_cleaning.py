@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from swarm_tui.agents.types import HomeLeftovers
@@ -63,13 +65,13 @@ def private(root: Path, **changes: object) -> SweepSpec:
         base="a",
         created_at=1.0,
         is_private=True,
-        mngr=MngrSettings.model_validate(settings | changes),
+        mngr=msgspec.convert(settings | changes, MngrSettings),
     )
 
 
 def test_a_home_that_was_made_for_one_sweep_is_known(short: Path) -> None:
     assert private_home(private(short)) == short
-    assert private_home(private(short).model_copy(update={"is_private": False})) is None
+    assert private_home(dataclasses.replace(private(short), is_private=False)) is None
 
 
 @pytest.mark.parametrize("changes", [{"home": "/home/ada"}, {"tmux_tmpdir": "/tmp"}, {"host_dir": "/home/ada/.mngr"}])

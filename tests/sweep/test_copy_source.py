@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import subprocess
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def detached(tmp_path: Path, **wishes: object) -> tuple[SweepContext, GitProject
     project = GitProject(tmp_path / "project")
     project.git("checkout", "--quiet", "--detach")
     project.git("commit", "--quiet", "--amend", "--message=Elsewhere")
-    context.spec = context.spec.model_copy(update={"base": project.git("rev-parse", "HEAD")})
+    context.spec = dataclasses.replace(context.spec, base=project.git("rev-parse", "HEAD"))
     context.__post_init__()
     return context, project
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import io
 import json
@@ -119,7 +120,7 @@ def test_unreadable_requests_end_the_engine_with_a_sentence(tmp_path: Path) -> N
     context = scripted_sweep(tmp_path, 1, mngr)
     context.writer.close()
     settings = MngrSettings(path="mngr", host_dir=str(mngr.root), tmux_tmpdir=str(tmux))
-    context.folder.write_spec(context.spec.model_copy(update={"mngr": settings}))
+    context.folder.write_spec(dataclasses.replace(context.spec, mngr=settings))
     context.folder.requests.unlink(missing_ok=True)
     context.folder.requests.mkdir()
     assert run_engine(context.folder.root) == 1

@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from swarm_tui.adapters.git import Repository
@@ -73,7 +74,7 @@ class Sweep:
             "mngr": MngrSettings(path="mngr", host_dir=str(mngr.root)),
         }
         self.folder = SweepFolder(self.project.git.root / ".swarm" / "runs" / SWEEP)
-        self.folder.write_spec(SweepSpec.model_validate(fields | changes))
+        self.folder.write_spec(msgspec.convert(fields | changes, SweepSpec))
         (self.folder.root.parent.parent / ".gitignore").write_text("*\n")
         self.context = self.open()
         self.context.record(EngineStarted(pid=1, slots=2))

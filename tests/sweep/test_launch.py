@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -41,8 +43,8 @@ RECORD = Record(
 )
 
 
-def spec(**changes: object) -> SweepSpec:
-    return SPEC.model_copy(update=changes)
+def spec(**changes: Any) -> SweepSpec:
+    return dataclasses.replace(SPEC, **changes)
 
 
 def path_of(given: SweepSpec) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,7 +57,7 @@ async def test_a_host_is_made_held_and_given_back(
 ) -> None:
     context = context_of(tmp_path, isolated_mngr)
     host_dir = await check_provider(isolated_mngr.adapter, "loopback", isolated_mngr.host_dir, None)
-    context.spec = context.spec.model_copy(update={"new_host_dir": host_dir})
+    context.spec = dataclasses.replace(context.spec, new_host_dir=host_dir)
     pool = HostPool(is_growing=True)
     hosts = HostCreation(context, pool)
     async with asyncio.TaskGroup() as group:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+import msgspec
+
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.failures.events import QueueReleased
@@ -23,9 +25,10 @@ CAUSE = "OSError: no base"
 
 def made(root: Path, alert: float = 5, breaker: float = 0, tests: int = 300) -> SweepContext:
     """Return a sweep of tests in the queue, every other one with the fixture `db`."""
-    spec = SweepSpec.model_validate(
+    spec = msgspec.convert(
         {"sweep": "1", "repository": "/r", "base": "b", "created_at": 0.0, "mngr": MngrSettings(path="mngr")}
-        | {"alert": alert, "breaker": breaker, "wait_timeout": 100.0}
+        | {"alert": alert, "breaker": breaker, "wait_timeout": 100.0},
+        SweepSpec,
     )
     folder = SweepFolder(root)
     context = SweepContext(

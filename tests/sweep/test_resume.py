@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import resource
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from msgspec import structs
 
 from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateRequest
 from swarm_tui.agents.judging import AgentEnd
@@ -386,9 +388,7 @@ async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mng
 
 async def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: QuickMngr) -> None:
     context = scripted_sweep(tmp_path, 1, mngr)
-    without_home = context.spec.model_copy(
-        update={"mngr": context.spec.mngr.model_copy(update={"host_dir": "/nowhere"})}
-    )
+    without_home = dataclasses.replace(context.spec, mngr=structs.replace(context.spec.mngr, host_dir="/nowhere"))
     # Before the first agent of all there is no folder of mngr.
     context.agent_folder(next(context.state.tests()).agent)
     await check_continued(context.folder, without_home)
@@ -398,7 +398,7 @@ async def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: 
         ({"version": 99}, "made by a newer swarm-tui"),
         ({"repository": "/nowhere"}, "not there any more"),
         ({"sweep": "another"}, "is a copy"),
-        ({"mngr": context.spec.mngr.model_copy(update={"host_dir": "/nowhere"})}, "not on this machine"),
+        ({"mngr": structs.replace(context.spec.mngr, host_dir="/nowhere")}, "not on this machine"),
     ):
         with pytest.raises(UsageError, match=words):
-            await check_continued(context.folder, context.spec.model_copy(update=change))
+            await check_continued(context.folder, dataclasses.replace(context.spec, **change))

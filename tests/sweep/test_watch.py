@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -130,7 +131,7 @@ def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(wa
 
 
 def test_harvest_waits_while_a_subagent_asks(tmp_path: Path) -> None:
-    claude = TestJob("t", SPEC.model_copy(update={"agent_type": "claude"}))
+    claude = TestJob("t", dataclasses.replace(SPEC, agent_type="claude"))
     watch = AgentFollower(claude, address(tmp_path), started=0.0, timeout=100.0, wait_timeout=50.0)
     watch.handed_in_at = 5.0
     assert isinstance(watch.observer, ClaudeObserver)
@@ -183,7 +184,7 @@ async def test_a_transcript_is_kept_with_the_words_of_subagents_between_the_agen
 
 def unobserved_watch(root: Path) -> AgentFollower:
     """Return the watch of an agent that has no files of its own that show what it does."""
-    spec = SPEC.model_copy(update={"agent_type": "offline"})
+    spec = dataclasses.replace(SPEC, agent_type="offline")
     return AgentFollower(TestJob("t", spec), address(root), started=0.0, timeout=100.0, wait_timeout=50.0)
 
 
@@ -300,7 +301,7 @@ async def test_a_file_that_begins_anew_is_read_anew(tmp_path: Path) -> None:
 
 def test_own_sum_that_tokens_cannot_cost_is_ignored(tmp_path: Path) -> None:
     claude = AgentFollower(
-        TestJob("t", SPEC.model_copy(update={"agent_type": "claude"})), address(tmp_path), 0.0, 1.0, 1.0
+        TestJob("t", dataclasses.replace(SPEC, agent_type="claude")), address(tmp_path), 0.0, 1.0, 1.0
     )
     assert claude.observer is not None
     for cost, events in (("0.25", 1), ("99999999.99", 0)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -69,7 +70,7 @@ def test_agents_get_only_what_is_passed(project: GitProject) -> None:
     spec = SweepSpec(**fields, mngr=MngrSettings(path="mngr", home=os.environ["HOME"]))  # type: ignore[arg-type]
     repository = Repository.open(project.root)
     assert not SECRETS.keys() & agents_environment(spec, repository).keys()
-    passing = spec.model_copy(update={"passed_environment": ("MYAPP_CREDS",)})
+    passing = dataclasses.replace(spec, passed_environment=("MYAPP_CREDS",))
     assert SECRETS.keys() & agents_environment(passing, repository).keys() == {"MYAPP_CREDS"}
 
 
