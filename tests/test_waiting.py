@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import finally_shown, until
 
 HANG = """
 from tests.waiting import time_limit, until
@@ -29,3 +29,9 @@ def test_hanging_code_fails_with_its_stacks() -> None:
     assert finished.returncode == 1
     assert "not finished after" in finished.stderr
     assert "Current thread" in finished.stderr
+
+
+async def test_screen_that_stays_wrong_is_final() -> None:
+    shown = iter(["loading", "drawing"])
+    assert await finally_shown(lambda: next(shown, "wrong"), "right", still=0.3) == "wrong"
+    assert await finally_shown(lambda: "right", "right") == "right"

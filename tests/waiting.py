@@ -23,6 +23,8 @@ LONGEST_PHASE: Final = 600.0
 BUSY: Final = 3.0
 """Load of each processor from which a machine is busy."""
 PAUSE: Final = 0.02
+STILL: Final = 20.0
+"""Seconds after which a screen in memory that has not changed is final."""
 
 
 @contextlib.contextmanager
@@ -81,3 +83,17 @@ async def eventually(
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{describe()}")
         await asyncio.sleep(PAUSE)
+
+
+async def finally_shown(show: Callable[[], str], expected: str, still: float = STILL) -> str:
+    """Wait until `show` returns the expected text, or has not changed for `still` seconds, and return its text.
+
+    A wrong screen therefore fails long before PATIENCE.
+    """
+    begun = since = time.monotonic()
+    shown = show()
+    while shown != expected and time.monotonic() < min(since + still, begun + PATIENCE):
+        await asyncio.sleep(5 * PAUSE)
+        if (now := show()) != shown:
+            shown, since = now, time.monotonic()
+    return shown

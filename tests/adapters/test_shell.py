@@ -111,7 +111,7 @@ def test_a_line_with_a_nul_byte_is_refused(tmp_path: Path) -> None:
 
 def test_many_tiny_writes_in_turn_stay_bounded() -> None:
     collector = SegmentCollector(limit=10_000)
-    for number in range(100_000):
+    for number in range(20_000):
         collector.add((OutputSource.STDOUT, OutputSource.STDERR)[number % 2], b"x")
     assert len(collector.segments()) < 200
     assert collector.is_full

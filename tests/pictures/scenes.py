@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +15,7 @@ from textual.pilot import Pilot
 
 from swarm_tui.room.app import RoomApp
 from tests.room.scenes import Scene, resize, room_on, sweep_of, text_on_screen, until_computed
-from tests.waiting import PATIENCE, eventually
+from tests.waiting import finally_shown
 
 SIZES: Final = ((80, 24), (120, 35), (200, 60))
 SINGLE: Final = {
@@ -100,8 +99,7 @@ async def draw_in_colours(system: str, expected: Mapping[str, str]) -> dict[str,
 
 async def _once_drawn(app: RoomApp, pilot: Pilot[str], expected: str, colours: str = "") -> str:
     if expected:
-        with contextlib.suppress(AssertionError):
-            await eventually(lambda: picture_of(app, colours) == expected, "the expected picture", PATIENCE)
+        return await finally_shown(lambda: picture_of(app, colours), expected)
     shown = ""
     while not expected and shown != (shown := text_on_screen(app)):
         await pilot.pause(0.3)

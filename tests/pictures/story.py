@@ -20,7 +20,7 @@ from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
 from tests.room.larder import LarderSweep, begin_larder
 from tests.room.scenes import shows, until_computed, until_handled
-from tests.waiting import PATIENCE, eventually
+from tests.waiting import finally_shown
 
 COLUMNS: Final = 110
 LINES: Final = 30
@@ -56,12 +56,9 @@ class Story:
             area.cursor_blink = False
         await until_computed(self.app, self.pilot)
         expected = next(self._expected, "")
-        if expected:
-            try:
-                await eventually(lambda: self._text() == expected, "the next frame", PATIENCE)
-            except AssertionError:
-                # Once the story is another one, nothing of it is waited for.
-                self._expected = iter(())
+        if expected and await finally_shown(self._text, expected) != expected:
+            # The rest of the story differs, too.
+            self._expected = iter(())
         # What is counted beside the drawing comes a moment after it.
         looks: list[str] = []
         while not expected and (len(looks) < SAME_LOOKS or len(set(looks[-SAME_LOOKS:])) > 1):

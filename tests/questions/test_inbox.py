@@ -312,11 +312,11 @@ def test_index_equals_full_computation(first: list[Event], then: list[Event]) ->
 
 
 def test_thousands_of_questions_are_fast() -> None:
-    records = [asking(f"t{number}", bash(f"pytest tests/{number}.py")) for number in range(20_000)]
+    records = [asking(f"t{number}", bash(f"pytest tests/{number}.py")) for number in range(5_000)]
     state, index = sweep_of(*records), InboxIndex()
     index.items(state, records, NOW)
     began = time.process_time()
     (group,) = group_items(index.items(state, records, NOW + 1))
-    assert len(group.items) == 20_000
-    # It takes a tenth of a second; comparing each with each would take half a minute.
-    assert time.process_time() - began < 10
+    assert len(group.items) == 5_000
+    # It takes 30 ms; comparing each with each would take two seconds.
+    assert time.process_time() - began < 1
