@@ -14,7 +14,7 @@ from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.model.commit_messages import TestWork, fix_message, squash_message
 from swarm_tui.model.text import plain
-from swarm_tui.review.picking import CommitBuilder, find_conflicts, pick, tree_with
+from swarm_tui.review.picking import CommitBuilder, find_conflicts, pick
 
 NOTHING_NEW: Final = "it adds nothing that is not already on the branch"
 
@@ -57,70 +57,61 @@ class BranchFixes:
     left_out: list[tuple[DistinctFix, str]] = field(default_factory=list)
 
 
-class BranchBuilder:
-    """Builds a branch from commits of agents."""
+def squash(
+    space: ObjectSpace, inputs: IntegratorInputs, base: Tip, commits: Sequence[AgentCommit]
+) -> tuple[Tip, list[AgentCommit], list[RejectedCommit]]:
+    """Combine all test and doc commits into one. Commits that conflict with earlier ones are left out."""
+    tree, squashed, rejected = base.tree, list[AgentCommit](), list[RejectedCommit]()
+    for commit in commits:
+        step = pick(space, commit, tree)
+        tree = step.tree
+        if step.merge is None:
+            squashed.append(commit)
+        else:
+            rejected.append(RejectedCommit(commit, _conflict_reason(space, commit, step.merge, squashed)))
+    if tree == base.tree:
+        return base, squashed, rejected
+    message = squash_message(works_of(squashed), inputs.sweep)
+    authors = {commit.author.email: commit.author for commit in squashed}
+    author = (
+        next(iter(authors.values())) if len(authors) == 1 else Identity(inputs.committer.name, inputs.committer.email)
+    )
+    squashed_commit = CommitBuilder(space, base.commit).add(tree, message, author=author)
+    return Tip(squashed_commit, tree), squashed, rejected
 
-    def __init__(self, space: ObjectSpace, inputs: IntegratorInputs) -> None:
-        self._space = space
-        self._inputs = inputs
-        self._committer = Identity(inputs.committer.name, inputs.committer.email)
 
-    def squash(self, base: Tip, commits: Sequence[AgentCommit]) -> tuple[Tip, list[AgentCommit], list[RejectedCommit]]:
-        """Combine all test and doc commits into one. Commits that conflict with earlier ones are left out."""
-        tree, squashed, rejected = base.tree, list[AgentCommit](), list[RejectedCommit]()
-        for commit in commits:
-            step = pick(self._space, commit, tree)
-            tree = step.tree
-            if step.merge is None:
-                squashed.append(commit)
-            else:
-                rejected.append(RejectedCommit(commit, self._conflict_reason(commit, step.merge, squashed)))
-        if tree == base.tree:
-            return base, squashed, rejected
-        message = squash_message(works_of(squashed), self._inputs.sweep)
-        authors = {commit.author.email: commit.author for commit in squashed}
-        author = next(iter(authors.values())) if len(authors) == 1 else self._committer
-        squashed_commit = CommitBuilder(self._space, base.commit).add(tree, message, author=author)
-        return Tip(squashed_commit, tree), squashed, rejected
-
-    def tree_with(self, tree: str, commits: Iterable[AgentCommit]) -> str | None:
-        """Return a tree with these commits cherry-picked, or None if one of them conflicts."""
-        return tree_with(self._space, tree, commits)
-
-    def contains(self, tree: str, commit: AgentCommit) -> bool | None:
-        """Return whether cherry-picking a commit would change nothing; None if it conflicts."""
-        step = pick(self._space, commit, tree)
-        return None if step.is_conflict else step.tree == tree
-
-    def add_fixes(self, start: Tip, fixes: Iterable[DistinctFix]) -> tuple[Tip, BranchFixes]:
-        """Cherry-pick the fixes in order. A fix that conflicts is retried after the others, then left out."""
-        tree, branch = start.tree, BranchFixes()
-        builder = CommitBuilder(self._space, start.commit)
-        waiting, is_progressing = list(fixes), True
-        while waiting and is_progressing:
-            conflicting = []
-            for fix in waiting:
-                step = pick(self._space, fix.chosen, tree)
-                if step.tree == tree:
-                    conflicting.append(fix)
-                    continue
-                tree = step.tree
-                message = fix_message(fix.chosen.message, fix.agents, fix.tests, self._inputs.sweep)
-                branch.picked.append(FixTree(fix, tree, commit=builder.add(tree, message, like=fix.chosen)))
-            waiting, is_progressing = conflicting, len(conflicting) < len(waiting)
+def add_fixes(
+    space: ObjectSpace, inputs: IntegratorInputs, start: Tip, fixes: Iterable[DistinctFix]
+) -> tuple[Tip, BranchFixes]:
+    """Cherry-pick the fixes in order. A fix that conflicts is retried after the others, then left out."""
+    tree, branch = start.tree, BranchFixes()
+    builder = CommitBuilder(space, start.commit)
+    waiting, is_progressing = list(fixes), True
+    while waiting and is_progressing:
+        conflicting = []
         for fix in waiting:
-            merge = pick(self._space, fix.chosen, tree).merge
-            others = [entry.fix.chosen for entry in branch.picked]
-            reason = self._conflict_reason(fix.chosen, merge, others) if merge is not None else NOTHING_NEW
-            branch.left_out.append((fix, reason))
-        return Tip(builder.tip, tree), branch
+            step = pick(space, fix.chosen, tree)
+            if step.tree == tree:
+                conflicting.append(fix)
+                continue
+            tree = step.tree
+            message = fix_message(fix.chosen.message, fix.agents, fix.tests, inputs.sweep)
+            branch.picked.append(FixTree(fix, tree, commit=builder.add(tree, message, like=fix.chosen)))
+        waiting, is_progressing = conflicting, len(conflicting) < len(waiting)
+    for fix in waiting:
+        merge = pick(space, fix.chosen, tree).merge
+        others = [entry.fix.chosen for entry in branch.picked]
+        reason = _conflict_reason(space, fix.chosen, merge, others) if merge is not None else NOTHING_NEW
+        branch.left_out.append((fix, reason))
+    return Tip(builder.tip, tree), branch
 
-    def _conflict_reason(self, commit: AgentCommit, merge: MergeResult, others: Iterable[AgentCommit]) -> str:
-        """Return a sentence with the files and the commits on the branch that a commit conflicts with."""
-        possible = [other for other in others if other.paths.intersection(merge.conflict_paths)]
-        found = find_conflicts(self._space, [(other, commit) for other in possible], if_first_fails=True)
-        opponents = [other for other, is_conflict in zip(possible, found, strict=True) if is_conflict]
-        return conflict_reason(merge.conflict_paths, opponents)
+
+def _conflict_reason(space: ObjectSpace, commit: AgentCommit, merge: MergeResult, others: Iterable[AgentCommit]) -> str:
+    """Return a sentence with the files and the commits on the branch that a commit conflicts with."""
+    possible = [other for other in others if other.paths.intersection(merge.conflict_paths)]
+    found = find_conflicts(space, [(other, commit) for other in possible], if_first_fails=True)
+    opponents = [other for other, is_conflict in zip(possible, found, strict=True) if is_conflict]
+    return conflict_reason(merge.conflict_paths, opponents)
 
 
 def conflict_reason(paths: Sequence[str], opponents: Sequence[AgentCommit]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.integrator.branches import AgentCommit
-from swarm_tui.integrator.build import BranchBuilder, BranchFixes, FixTree, RejectedCommit, Tip
+from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit, Tip, add_fixes, squash
 from swarm_tui.integrator.duplicates import DistinctFix, distinct_fixes, earlier_on_its_branch
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.measure import FixMeasurement, Progress
@@ -17,6 +17,7 @@ from swarm_tui.integrator.ranking import rank_fixes, reported_effect
 from swarm_tui.integrator.report import IntegrationResult, passed_before
 from swarm_tui.integrator.tip import Before, TipRun, files_with_markers, run_tip
 from swarm_tui.model.formatting import counted
+from swarm_tui.review.picking import tree_with
 from swarm_tui.review.ranking import Effect
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.measuring_files import ChangedFiles, why_not_measured
@@ -57,16 +58,15 @@ class Integrator:
         self.work = work
         self.progress = progress
         self.meter = meter
-        self.builder = BranchBuilder(space, inputs)
         self.base = Tip(inputs.base, space.original.tree_of(inputs.base))
 
     async def build(self) -> IntegrationResult:
         """Build a branch with the fixes in the order of their measured effects."""
-        builder, fixes, others = self.builder, self.work.fixes, self.work.tests_and_docs
+        fixes, others = self.work.fixes, self.work.tests_and_docs
         self.meter.begin(f"combining {counted(len(others), 'test and doc commit')}")
-        start, squashed, rejected = await asyncio.to_thread(builder.squash, self.base, others)
+        start, squashed, rejected = await asyncio.to_thread(squash, self.space, self.inputs, self.base, others)
         self.progress(f"{len(squashed)} test and doc commits squashed, {len(fixes)} different fixes to rank")
-        trees, effects = await asyncio.to_thread(_trees_with_one_fix, builder, start, fixes)
+        trees, effects = await asyncio.to_thread(_trees_with_one_fix, self.space, start, fixes)
         measurement = self.measurement(start.tree, trees)
         effects |= await measurement.measure()
         tip, on_branch, final = await self._add_in_order(start, squashed, rejected, effects)
@@ -97,7 +97,7 @@ class Integrator:
         """Add the fixes, best first, and run all tests at the tip."""
         self.meter.begin("ranking the fixes")
         ranked = rank_fixes(self.work.fixes, effects)
-        tip, on_branch = await asyncio.to_thread(self.builder.add_fixes, start, ranked)
+        tip, on_branch = await asyncio.to_thread(add_fixes, self.space, self.inputs, start, ranked)
         commits = [*squashed, *(entry.fix.chosen for entry in on_branch.picked)]
         branches = {branch for entry in on_branch.picked for branch in entry.fix.branches}
         branches |= {commit.source.branch for commit in squashed}
@@ -132,17 +132,17 @@ class Integrator:
 
 
 def _trees_with_one_fix(
-    builder: BranchBuilder, start: Tip, fixes: Sequence[DistinctFix]
+    space: ObjectSpace, start: Tip, fixes: Sequence[DistinctFix]
 ) -> tuple[list[FixTree], dict[str, Effect]]:
     """Return a tree with each fix. For fixes that fit neither alone nor on their branch, return the reported effect."""
     trees, effects = [], {}
     for fix in fixes:
-        if (alone := builder.tree_with(start.tree, [fix.chosen])) is not None:
+        if (alone := tree_with(space, start.tree, [fix.chosen])) is not None:
             trees.append(FixTree(fix, alone))
             continue
         earlier = earlier_on_its_branch(fix, fixes)
-        before = builder.tree_with(start.tree, earlier)
-        tree = builder.tree_with(before, [fix.chosen]) if earlier and before is not None else None
+        before = tree_with(space, start.tree, earlier)
+        tree = tree_with(space, before, [fix.chosen]) if earlier and before is not None else None
         if before is not None and tree is not None:
             trees.append(FixTree(fix, tree, before, builds_on=earlier[-1].subject))
         else:

@@ -15,7 +15,7 @@ from typing import Final
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.history import read_commits, read_tree_changes
 from swarm_tui.integrator.branches import LINES_LIMIT, AgentCommit, Classification, classify_commit, read_patches
-from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit, Tip
+from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit, Tip, squash
 from swarm_tui.integrator.duplicates import DistinctFix, changes_of
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.integrator.integrator import Integrator, Work
@@ -26,6 +26,7 @@ from swarm_tui.model.commits import Commit, is_test
 from swarm_tui.model.formatting import counted, named
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
+from swarm_tui.review.picking import contains, tree_with
 from swarm_tui.review.ranking import Effect
 
 COMMITS_LIMIT: Final = 100
@@ -245,15 +246,15 @@ class _SubmittedBranch:
 
     def _is_picked(self, commit: AgentCommit, group: DistinctFix) -> bool:
         """Return whether a commit is the result of cherry-picking one of the agents' commits."""
-        builder = self.integrator.builder
-        return any(builder.tree_with(commit.parent_tree, [member]) == commit.tree for member in group.commits)
+        space = self.integrator.space
+        return any(tree_with(space, commit.parent_tree, [member]) == commit.tree for member in group.commits)
 
     def _add_note(self, commit: AgentCommit, claimed: Sequence[DistinctFix]) -> None:
         """Add a note if a commit comes from no agent, or differs from the commits that the report names for it."""
         names = {each.id for group in claimed for each in group.commits}
         # One commit may combine several fixes of an agent.
         ordered = sorted((group.chosen for group in claimed), key=lambda each: (each.source.branch, each.place))
-        if claimed and self.integrator.builder.tree_with(commit.parent_tree, ordered) == commit.tree:
+        if claimed and tree_with(self.integrator.space, commit.parent_tree, ordered) == commit.tree:
             self._proven |= names
             return
         self._claimed |= names
@@ -279,7 +280,7 @@ class _SubmittedBranch:
 
     def _why_missing(self, commits: Sequence[AgentCommit]) -> str:
         """Return why a change of one or several agents is missing at the tip; "" if it is there."""
-        contained = [self.integrator.builder.contains(self.tip.tree, commit) for commit in commits]
+        contained = [contains(self.integrator.space, self.tip.tree, commit) for commit in commits]
         if True in contained:
             return ""
         ids = {commit.id for commit in commits}
@@ -316,14 +317,14 @@ class _SubmittedBranch:
 
     def _is_in(self, tree: str, commit: AgentCommit) -> bool:
         is_named = commit.source.branch in self.claims.squashed
-        is_held = self.integrator.builder.contains(tree, commit)
+        is_held = contains(self.integrator.space, tree, commit)
         return is_held or (is_named and is_held is None)
 
     def _compare_squashed(self) -> None:
         """Add a note with files that differ between the commit of test and doc fixes and the agents' commits."""
         if self.start == self.integrator.base:
             return
-        expected, _, _ = self.integrator.builder.squash(self.integrator.base, self.squashed)
+        expected, _, _ = squash(self.integrator.space, self.integrator.inputs, self.integrator.base, self.squashed)
         if expected.tree != self.start.tree:
             changes = read_tree_changes(self.integrator.space.repository, expected.tree, self.start.tree)
             paths = [change.path for change in changes]
@@ -339,7 +340,7 @@ class _SubmittedBranch:
         before = ""
         for commit in self.rows:
             fix = self.fixes[commit.id]
-            alone = self.integrator.builder.tree_with(self.start.tree, [commit])
+            alone = tree_with(self.integrator.space, self.start.tree, [commit])
             if commit.tree == commit.parent_tree:
                 effects[commit.id] = Effect(is_measured=True)
             elif alone is not None and alone != self.start.tree:
@@ -389,11 +390,11 @@ def _key(patch: str) -> object:
 
 def is_all_there(integrator: Integrator, submitted: MeasuredSubmission) -> bool:
     """Return whether a submitted branch is exactly the work of all agents, so that no other branch can be better."""
-    result, work, builder = submitted.result, integrator.work, integrator.builder
+    result, work, space = submitted.result, integrator.work, integrator.space
     if result.by_integrator or result.rejected or result.fixes.left_out:
         return False
-    start, _, rejected = builder.squash(integrator.base, work.tests_and_docs)
-    tree = None if rejected else builder.tree_with(start.tree, [fix.chosen for fix in work.fixes])
+    start, _, rejected = squash(space, integrator.inputs, integrator.base, work.tests_and_docs)
+    tree = None if rejected else tree_with(space, start.tree, [fix.chosen for fix in work.fixes])
     return tree is not None and tree == integrator.space.repository.tree_of(result.tip)
 
 
@@ -453,5 +454,5 @@ def _dropped_titles(integrator: Integrator, dropped: Collection[str], built: Int
     return [
         f"{commit.subject!r} of {commit.source.agent}"
         for commit in carried
-        if commit.id in dropped and integrator.builder.contains(tip, commit)
+        if commit.id in dropped and contains(integrator.space, tip, commit)
     ]

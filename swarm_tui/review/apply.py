@@ -36,10 +36,6 @@ from swarm_tui.review.verdicts import APPLIED_FILE, VerdictLine
 _SHORT: Final = 12
 
 
-def _ignore_count(count: int) -> None:
-    return
-
-
 @dataclass(frozen=True, slots=True)
 class ApplyPlan:
     """The result of applying a plan, for the user to confirm before anything is created."""

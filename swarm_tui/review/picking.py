@@ -70,6 +70,12 @@ def tree_with(space: ObjectSpace, tree: str, commits: Iterable[Commit]) -> str |
     return tree
 
 
+def contains(space: ObjectSpace, tree: str, commit: Commit) -> bool | None:
+    """Return whether cherry-picking a commit would change nothing; None if it conflicts."""
+    step = pick(space, commit, tree)
+    return None if step.is_conflict else step.tree == tree
+
+
 def can_be_picked_by_path(commit: Commit) -> bool:
     """Return whether setting the commit's paths is an exact cherry-pick on a tree where they are as before the commit.
 

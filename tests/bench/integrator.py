@@ -26,12 +26,13 @@ from xml.etree import ElementTree
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.integrator.branches import read_branches
-from swarm_tui.integrator.build import BranchBuilder, Tip
+from swarm_tui.integrator.build import Tip, squash
 from swarm_tui.integrator.duplicates import DistinctFix, distinct_fixes
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.program import integrate
 from swarm_tui.integrator.ranking import rank_fixes
 from swarm_tui.model.commits import FIX_PREFIX
+from swarm_tui.review.picking import tree_with
 from swarm_tui.review.ranking import Effect
 from tests.bench.made_sweep import MadeSweep
 from tests.bench.table import machine
@@ -85,10 +86,9 @@ def measure_naively(sweep: MadeSweep, folder: Path, most: int) -> tuple[float, i
     commits, _ = read_branches(repository, inputs)
     fixes = distinct_fixes([commit for commit in commits if commit.classification.is_fix])
     with ObjectSpace(repository) as space:
-        builder = BranchBuilder(space, inputs)
         others = [commit for commit in commits if not commit.classification.is_fix]
-        start, _, _ = builder.squash(Tip(inputs.base, repository.tree_of(inputs.base)), others)
-        trees = {fix.chosen.id: builder.tree_with(start.tree, [fix.chosen]) for fix in fixes}
+        start, _, _ = squash(space, inputs, Tip(inputs.base, repository.tree_of(inputs.base)), others)
+        trees = {fix.chosen.id: tree_with(space, start.tree, [fix.chosen]) for fix in fixes}
         alone = [fix for fix in fixes if trees[fix.chosen.id] is not None][:most]
         begun = time.monotonic()
         before = _run_all(space, start.tree, folder / "before")

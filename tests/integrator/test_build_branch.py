@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.integrator.branches import AgentCommit, read_branch
-from swarm_tui.integrator.build import BranchBuilder, RejectedCommit, Tip, conflict_reason, works_of
+from swarm_tui.integrator.build import BranchFixes, RejectedCommit, Tip, add_fixes, conflict_reason, squash, works_of
 from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.model.commit_messages import fix_message, squash_message
+from swarm_tui.review.picking import tree_with
 from tests.integrator.integrator_project import README, SWEEP, TEST_FILE, SweptProject
 
 
@@ -21,7 +22,7 @@ def lines(**changed: str) -> str:
 
 
 class Workshop:
-    """A branch builder for a project, and the commits of its agents."""
+    """A project, the commits of its agents, and branches built from them."""
 
     def __init__(self, root: Path) -> None:
         self.project = SweptProject(root)
@@ -38,9 +39,12 @@ class Workshop:
         (commit,) = self.commits(name, (f"[FIX_IMPL] {name}", {f"{file}.txt": text for file, text in files.items()}))
         return commit
 
-    @property
-    def builder(self) -> BranchBuilder:
-        return BranchBuilder(self.space, self.project.inputs())
+    def squash(self, commits: Sequence[AgentCommit]) -> tuple[Tip, list[AgentCommit], list[RejectedCommit]]:
+        return squash(self.space, self.project.inputs(), self.base, commits)
+
+    def add(self, *commits: AgentCommit) -> tuple[Tip, BranchFixes]:
+        fixes = [DistinctFix((commit,)) for commit in commits]
+        return add_fixes(self.space, self.project.inputs(), self.base, fixes)
 
     def shown(self, commit: str, form: str) -> str:
         return self.space.repository.run("log", "-1", f"--format={form}", commit, "--").text.strip()
@@ -53,17 +57,13 @@ def workshop(tmp_path: Path) -> Iterator[Workshop]:
         yield made
 
 
-def fixes_of(*commits: AgentCommit) -> list[DistinctFix]:
-    return [DistinctFix((commit,)) for commit in commits]
-
-
 def left_out(made: list[tuple[DistinctFix, str]]) -> dict[str, str]:
     return {fix.chosen.subject.removeprefix("[FIX_IMPL] "): reason for fix, reason in made}
 
 
 def test_fixes_are_picked_in_order(workshop: Workshop) -> None:
     one, two = workshop.fix("one", lines=lines(n5="one")), workshop.fix("two", lines=lines(n25="two"))
-    tip, fixes = workshop.builder.add_fixes(workshop.base, fixes_of(two, one))
+    tip, fixes = workshop.add(two, one)
     assert [entry.fix.chosen for entry in fixes.picked] == [two, one]
     assert (fixes.picked[0].tree, tip) == (two.tree, Tip(fixes.picked[1].commit, fixes.picked[1].tree))
     assert workshop.shown(tip.commit, "%P") == fixes.picked[0].commit
@@ -76,7 +76,7 @@ def test_fixes_are_picked_in_order(workshop: Workshop) -> None:
 
 def test_fix_without_new_changes_makes_no_commit(workshop: Workshop) -> None:
     both, part = workshop.fix("both", lines=lines(n5="x", n25="y")), workshop.fix("part", lines=lines(n25="y"))
-    tip, fixes = workshop.builder.add_fixes(workshop.base, fixes_of(both, part))
+    tip, fixes = workshop.add(both, part)
     assert [entry.fix.chosen for entry in fixes.picked] == [both]
     assert tip.commit == fixes.picked[-1].commit
     assert left_out(fixes.left_out) == {"part": "it adds nothing that is not already on the branch"}
@@ -87,7 +87,7 @@ def test_conflict_names_only_the_conflicting_fixes(workshop: Workshop) -> None:
     far = workshop.fix("far", lines=lines(n25="far"))
     elsewhere = workshop.fix("elsewhere", other=lines(n5="elsewhere"))
     rival = workshop.fix("rival", lines=lines(n5="rival"), other=lines(n30="rival"))
-    tip, fixes = workshop.builder.add_fixes(workshop.base, fixes_of(far, elsewhere, near, rival))
+    tip, fixes = workshop.add(far, elsewhere, near, rival)
     assert [entry.fix.chosen for entry in fixes.picked] == [far, elsewhere, near]
     assert left_out(fixes.left_out) == {
         "rival": f"conflicts in lines.txt with '[FIX_IMPL] near' of swarm-{SWEEP}-near",
@@ -102,9 +102,9 @@ def test_conflict_names_fixes_that_do_not_apply_alone(workshop: Workshop) -> Non
         ("[FIX_IMPL] second", {"lines.txt": lines(n5="second")}),
     )
     rival = workshop.fix("rival", lines=lines(n5="rival"))
-    assert workshop.builder.tree_with(workshop.base.tree, [second]) is None
-    assert workshop.builder.tree_with(workshop.base.tree, [first]) == first.tree
-    _, fixes = workshop.builder.add_fixes(workshop.base, fixes_of(second, first, rival))
+    assert tree_with(workshop.space, workshop.base.tree, [second]) is None
+    assert tree_with(workshop.space, workshop.base.tree, [first]) == first.tree
+    _, fixes = workshop.add(second, first, rival)
     # The second is retried after the first, and the rival after both.
     assert [entry.fix.chosen for entry in fixes.picked] == [first, second]
     agent = f"swarm-{SWEEP}-chain"
@@ -117,7 +117,7 @@ def test_fix_keeps_author_and_date(workshop: Workshop) -> None:
     workshop.project.git.git("config", "user.name", "An Agent")
     commit = workshop.fix("one", lines=lines(n5="one"))
     workshop.project.git.git("config", "user.name", "Ada Lovelace")
-    tip, _ = workshop.builder.add_fixes(workshop.base, fixes_of(commit))
+    tip, _ = workshop.add(commit)
     assert workshop.shown(tip.commit, "%an <%ae> %cn") == "An Agent <ada@example.org> Ada Lovelace"
     authored = workshop.project.git.git("log", "-1", "--format=%ad", "--date=raw", commit.id)
     assert workshop.space.repository.run("log", "-1", "--format=%ad", "--date=raw", tip.commit).text == authored
@@ -127,7 +127,7 @@ def test_conflicting_test_commit_is_rejected_with_reason(workshop: Workshop) -> 
     (words,) = workshop.commits("words", ("[FIX_TUTORIAL] Words", {"README.md": f"{README}\n"}))
     (test,) = workshop.commits("test", ("[FIX_TEST] Test", {TEST_FILE: "def test_add(): pass\n"}))
     (rival,) = workshop.commits("rival", ("[FIX_TEST] Rival", {TEST_FILE: "def test_other(): pass\n"}))
-    tip, squashed, rejected = workshop.builder.squash(workshop.base, [words, test, rival])
+    tip, squashed, rejected = workshop.squash([words, test, rival])
     assert squashed == [words, test]
     reason = f"conflicts in {TEST_FILE} with '[FIX_TEST] Test' of swarm-{SWEEP}-test"
     assert rejected == [RejectedCommit(rival, reason)]
@@ -146,7 +146,7 @@ def test_squashed_commit_has_common_author(workshop: Workshop, emails: list[str]
         git.git("config", "user.email", email)
         made += workshop.commits(f"t{number}", (f"[FIX_TEST] {number}", {f"tests/test_{number}.py": "pass\n"}))
     git.git("config", "user.name", "An Integrator")
-    tip, _, _ = workshop.builder.squash(workshop.base, made)
+    tip, _, _ = workshop.squash(made)
     assert workshop.shown(tip.commit, "%an <%ae>, %cn") == f"{author}, An Integrator"
 
 
@@ -156,7 +156,7 @@ def test_squashed_commits_that_cancel_make_no_commit(workshop: Workshop) -> None
         ("[FIX_TUTORIAL] There", {"README.md": "# other\n"}),
         ("[FIX_TUTORIAL] Back", {"README.md": README}),
     )
-    tip, squashed, rejected = workshop.builder.squash(workshop.base, [there, back])
+    tip, squashed, rejected = workshop.squash([there, back])
     assert tip is workshop.base
     assert (squashed, rejected) == ([there, back], [])
 
