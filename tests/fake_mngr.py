@@ -62,7 +62,7 @@ class FakeMngr:
 
     async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
         if request.name in self.agents:
-            raise AgentExists(f"there is an agent named {request.name} already", "it can be taken over or destroyed")
+            raise AgentExists(f"an agent named {request.name} exists already", "adopt it or destroy it")
         agent_id = _option(request, "--id") or f"agent-{uuid.uuid4().hex}"
         work_dir = Path(_option(request, "--target-path") or self.root / "copies" / agent_id)
         agent = FakeAgent(agent_id, request, work_dir, self.root / "agents" / agent_id)

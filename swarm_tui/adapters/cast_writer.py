@@ -1,6 +1,6 @@
-"""Writes recordings of terminals as asciicast v2, line by line, so that an incomplete one can be played.
+"""Write recordings of terminals as asciicast v2, line by line, so that an incomplete recording can be played.
 
-Standard library only: tmux runs this file by its path, beside a pane whose output it records.
+Standard library only: tmux runs this file by its path and sends it the output of a pane.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _BLOCK: Final = 1 << 16
 
 
 class CastWriter:
-    """A recording that is being made."""
+    """A recording in progress."""
 
     def __init__(self, path: Path, started: float) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._started = started
         self._size = os.fstat(self._descriptor).st_size
-        # A character may arrive in two parts.
+        # A character can be split between two writes.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @classmethod
     def begin(cls, path: Path, columns: int, rows: int, title: str = "") -> CastWriter:
-        """Begin a recording in a new file; raise FileExistsError when there is one."""
+        """Start a recording in a new file; raise FileExistsError if the file exists."""
         path.parent.mkdir(parents=True, exist_ok=True)
         started = time.time()
         header: dict[str, object] = {"version": 2, "width": columns, "height": rows, "timestamp": int(started)}
@@ -42,18 +42,18 @@ class CastWriter:
 
     @classmethod
     def resume(cls, path: Path) -> CastWriter:
-        """Continue a recording that another process has begun."""
+        """Continue a recording of another process."""
         with path.open("rb") as file:
             return cls(path, float(json.loads(file.readline(_BLOCK))["timestamp"]))
 
     def output(self, raw: bytes) -> None:
-        """Record what a program wrote to its terminal."""
+        """Record the output of a program."""
         text = self._decoder.decode(raw)
         if text:
             self._event("o", text)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Record that the terminal has another size now."""
+        """Record a new size of the terminal."""
         self._event("r", f"{columns}x{rows}")
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class CastWriter:
 
 
 def main(words: list[str]) -> int:
-    """Record standard input until it ends."""
+    """Record standard input until its end."""
     writer = CastWriter.resume(Path(words[0]))
     while block := os.read(sys.stdin.fileno(), _BLOCK):
         writer.output(block)

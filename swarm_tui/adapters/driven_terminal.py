@@ -1,6 +1,6 @@
-"""Runs a full-screen program of a test in a tmux server of its own, types keys, reads its screen and records it.
+"""Run a full-screen program of a test in a private tmux server: type keys, read the screen, record the terminal.
 
-tmux and not pexpect, since a test compares screens: tmux is the emulator that draws them as agents' terminals do.
+Tests compare screens, so the emulator is tmux, as in agents' terminals, and not pexpect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from swarm_tui.errors import AdapterError
 _CALL_SECONDS: Final = 20.0
 _CLOSE_SECONDS: Final = 1.0
 _LONGEST_TYPED: Final = 1_000
-# tmux sets these for its programs; ours belong to another terminal.
+# tmux sets these for its programs. Ours belong to another terminal.
 _OWN_NAMES: Final = frozenset({"TERM", "TMUX", "TMUX_PANE", "COLUMNS", "LINES", "SHLVL", "PWD", "_"})
 _CONFIGURATION: Final = """\
 set -g status off
@@ -41,14 +41,14 @@ set -g focus-events on
 
 @dataclass(frozen=True, slots=True)
 class ScreenShot:
-    """The screen of a terminal at one moment, and the exit code of its program once that has ended."""
+    """The screen of a terminal at one moment, with the exit code if the program has exited."""
 
     text: str
     exit_code: int | None
 
 
 class DrivenTerminal:
-    """One program in one terminal with a server of its own; `folder`, a short private path, holds the socket."""
+    """A program in a terminal with a private server. `folder` holds the socket: a short private path."""
 
     def __init__(
         self, line: str, *, name: str, folder: Path, cwd: Path, environment: Mapping[str, str], width: int, height: int
@@ -71,21 +71,21 @@ class DrivenTerminal:
         self._listener = threading.Thread(target=self._listen, args=(pipe,), name=f"listen-{name}", daemon=True)
         self._listener.start()
         try:
-            # A server reads its configuration at the call that starts it, which is this one.
+            # A tmux server reads its configuration when the first call starts it.
             self._call(
                 *("-f", str(configuration), "new-session", "-d", "-s", name, "-x", str(width), "-y", str(height)),
                 *(shlex.join([shell_program(), str(launcher)]), ";"),
                 *("pipe-pane", "-t", self._target, f"exec cat > {shlex.quote(str(pipe))}"),
             )
         except AdapterError:
-            # Nobody will write to the pipe: opening and closing it ends the listener.
+            # Opening and closing the pipe ends the listener.
             os.close(os.open(pipe, os.O_WRONLY))
             raise
-        # The program starts only now, so that nothing is missing at the start of the recording.
+        # The program starts after the recorder, so that the recording is complete.
         gate.write_bytes(b"\n")
 
     def screenshot(self) -> ScreenShot:
-        """Return what the terminal shows now, without trailing blanks."""
+        """Return the text of the terminal without trailing blanks."""
         shown = self._call(
             *("display-message", "-p", "-t", self._target, "#{pane_dead}", ";"),
             *("capture-pane", "-p", "-t", self._target),
@@ -94,7 +94,7 @@ class DrivenTerminal:
         return ScreenShot(text, self._read_code() if head == "1" else None)
 
     def press(self, *keys: str) -> None:
-        """Press keys, by their tmux names."""
+        """Press keys, by their names in tmux."""
         self._call("send-keys", "-t", self._target, "--", *(_escaped(key) for key in keys))
 
     def type_text(self, text: str) -> None:
@@ -106,22 +106,22 @@ class DrivenTerminal:
         self._cast.resize(width, height)
 
     def close(self) -> None:
-        """Close the terminal; its program is hung up, as by a closed window."""
-        # The program itself may have ended the server.
+        """Close the terminal. The program gets SIGHUP."""
+        # The program may have stopped the server.
         with contextlib.suppress(AdapterError):
             self._call("kill-session", "-t", self._target.removesuffix(":"))
         self._listener.join(timeout=_CLOSE_SECONDS)
-        # With its only session the server goes too, a moment later.
+        # The server exits shortly after its only session.
         deadline = time.monotonic() + _CLOSE_SECONDS
         while _is_served(self._socket) and time.monotonic() < deadline:
             time.sleep(0.002)
 
     def _read_code(self) -> int:
-        # tmux itself forgets now and then how a program ended. Without a code the launcher, too, was killed.
+        # tmux sometimes forgets how a program exited. If there is no code, the launcher was killed, too.
         return int(self._code.read_text()) if self._code.exists() else 128 + signal.SIGKILL
 
     def _listen(self, pipe: Path) -> None:
-        # Opening waits for the writer; without a buffer each piece is recorded at its time.
+        # Opening waits for the writer. Without a buffer, each write is recorded at its time.
         with open(pipe, "rb", buffering=0) as file, contextlib.closing(self._cast):
             while data := file.read(65_536):
                 self._cast.output(data)
@@ -130,14 +130,14 @@ class DrivenTerminal:
         words = ("tmux", "-u", "-S", str(self._socket), *words)
         finished = run_process_blocking(words, environment=self._environment, timeout=_CALL_SECONDS)
         if finished.code != 0:
-            raise AdapterError(f"tmux could not drive the terminal: {finished.error_text.strip()}")
+            raise AdapterError(f"tmux cannot run the terminal: {finished.error_text.strip()}")
         return finished.text
 
 
 def _launcher(line: str, gate: Path, code: Path, cwd: Path, environment: Mapping[str, str]) -> str:
-    """Return the script that waits until we record, then runs the program and writes its exit code into a file.
+    """Return a script that waits for the recorder, runs the program and writes its exit code to a file.
 
-    The program sees no tmux. What the launching shell would print about a killed program is not shown.
+    The program does not see tmux. Messages of the launching shell about killed programs are dropped.
     """
     exports = [
         f"export {name}={shlex.quote(value)}"
@@ -168,5 +168,5 @@ def _is_served(path: Path) -> bool:
 
 
 def _escaped(word: str) -> str:
-    """Return a word that tmux does not end its command at, as it would at a semicolon in the end."""
+    """Escape a semicolon at the end of a word, which would end a tmux command."""
     return f"{word[:-1]}\\;" if word.endswith(";") else word

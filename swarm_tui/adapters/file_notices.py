@@ -1,7 +1,7 @@
-"""Says at once when files change, by the notices of Linux (inotify); where there are none, one has to look.
+"""Report changes of files at once, with inotify on Linux. Elsewhere, poll.
 
-A notice is a hint. It is missing for what other machines write to a network disk, and where the system's limits are
-reached or it is no Linux: then `is_noticed` of a file is false. One who is told looks now and then all the same.
+A notification is a hint, so poll from time to time as well. Changes by other machines on a network disk cause no
+notification. If a limit of the system is reached, or the system is not Linux, `is_noticed` of a file is false.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _MOUNTS: Final = Path("/proc/self/mountinfo")
 
 @dataclass(eq=False, slots=True)
 class NoticedFile:
-    """A file that somebody wants to hear of; it need not be there yet."""
+    """A followed file. It may not exist yet."""
 
     path: str
     call: Callable[[], object]
     pause: float
     _notices: FileNotices
     _folder: str = ""
-    """The folder that is watched for it: its own, or the nearest one above that is there."""
+    """The watched folder: the file's own, or the nearest existing folder above it."""
     _is_local: bool = True
     _called_at: float = float("-inf")
     _later: asyncio.TimerHandle | None = None
 
     @property
     def is_noticed(self) -> bool:
-        """Whether all changes of it are noticed."""
+        """Whether all changes of the file are reported."""
         return bool(self._folder) and self._is_local
 
     def close(self) -> None:
@@ -53,14 +53,14 @@ class _WatchedFolder:
     watch: Watch
     is_local: bool
     files: dict[str, list[NoticedFile]] = field(default_factory=dict)
-    """By the name in this folder that leads to them."""
+    """The files by the name in this folder that leads to them."""
 
 
 class FileNotices:
-    """Watches the folders of files for one event loop: one descriptor for all of them, and no thread."""
+    """Follows files for one event loop, with one descriptor and no thread."""
 
     def __init__(self, *, is_off: bool = False) -> None:
-        """Ask the system for notices; with `is_off` for none, so that one has to look."""
+        """Turn notifications off with `is_off`, so that files must be polled."""
         self._inotify: Inotify | None = None
         self._reading: asyncio.Task[None] | None = None
         self._folders: dict[str, _WatchedFolder] = {}
@@ -70,23 +70,23 @@ class FileNotices:
         self._is_refused = is_off or not sys.platform.startswith("linux")
 
     def follow(self, path: str | Path, call: Callable[[], object], *, pause: float = 0.0) -> NoticedFile:
-        """Call back when a file may have changed: at once, and then at most once in `pause` seconds.
+        """Call `call` when a file may have changed: at once, and then at most once in `pause` seconds.
 
-        A path that ends in `/*` stands for whatever comes into a folder, and changes there.
+        A path that ends in `/*` follows all files of a folder.
         """
         file = NoticedFile(str(path), call, pause, self)
         self._place(file)
         return file
 
     def forget(self, file: NoticedFile) -> None:
-        """Do not call back for a file any more."""
+        """Stop following a file."""
         if file._later is not None:
             file._later.cancel()
             file._later = None
         self._take_out(file)
 
     def close(self) -> None:
-        """Forget all files."""
+        """Stop following all files."""
         for folder in list(self._folders.values()):
             for file in [file for files in folder.files.values() for file in files]:
                 self.forget(file)
@@ -96,10 +96,10 @@ class FileNotices:
             self._inotify.close()
         self._inotify = self._reading = None
 
-    # Where each file is watched.
+    # Folders of the followed files.
 
     def _place(self, file: NoticedFile) -> None:
-        """Watch the folder of a file; while that is not there, the nearest one above it."""
+        """Watch the folder of a file, or the nearest existing folder above it."""
         while True:
             folder, name = os.path.split(os.path.abspath(file.path))
             is_own = os.path.isdir(folder)
@@ -111,7 +111,7 @@ class FileNotices:
                 return
             watched.files.setdefault(name, []).append(file)
             file._folder, file._is_local = real, watched.is_local
-            # Nobody will be told of a folder that has come before the watch.
+            # The folder may have been created before the watch began.
             if is_own or not os.path.isdir(os.path.join(folder, name)):
                 return
             self._take_out(file)
@@ -141,7 +141,7 @@ class FileNotices:
             except OSError:
                 return None
             if watch.wd in self._paths:
-                # The same folder, which is watched already, is mounted in two places.
+                # The same folder is mounted in two places and watched already.
                 return None
             folder = self._folders[path] = _WatchedFolder(watch, is_local)
             self._paths[watch.wd] = path
@@ -160,7 +160,7 @@ class FileNotices:
             try:
                 from asyncinotify import Inotify
 
-                # The C library may not know of it, and a person has 128 of them as a rule.
+                # The C library may lack inotify, and a user can usually have 128 instances.
                 self._inotify = Inotify(cache_size=64)
             except (ImportError, RuntimeError, OSError):
                 self._is_refused = True
@@ -173,7 +173,7 @@ class FileNotices:
             self._devices[device] = not is_on_network(device, _mount_lines())
         return self._devices[device]
 
-    # What the system tells.
+    # Events from the system.
 
     async def _read(self, inotify: Inotify) -> None:
         async for event in inotify:
@@ -189,7 +189,7 @@ class FileNotices:
         if watch is None or (path := self._paths.get(watch.wd)) is None:
             return
         if event.name is None or Mask.IGNORED in event.mask:
-            # The folder itself is gone, or has another name now.
+            # The folder was removed or renamed.
             self._place_again(_files(self._folders[path]))
             return
         names = self._folders[path].files
@@ -236,9 +236,9 @@ def _mount_lines() -> list[str]:
 
 
 def is_on_network(device: int, mounts: Iterable[str]) -> bool:
-    """Return whether the lines of `mountinfo` show a device as one that other machines may write to.
+    """Return whether a device is a network file system, according to the lines of `mountinfo`.
 
-    What a program outside of the kernel shows, such as sshfs, counts as one of a network.
+    File systems in user space, such as sshfs, count as network file systems.
     """
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in mounts:

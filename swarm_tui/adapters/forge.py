@@ -1,4 +1,4 @@
-"""The programs that open pull requests: gh for GitHub, glab for GitLab; and the push before that."""
+"""Push a branch and open a pull request with gh (GitHub) or glab (GitLab)."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from swarm_tui.model.text import plain
 
 _TIMEOUT: Final = 300.0
 _BODY_LIMIT: Final = 60_000
-"""GitHub takes 65,536 characters, and a program 128 KiB in one argument."""
+"""Characters. GitHub accepts 65,536, and the system 128 KiB in one argument."""
 _LOGIN_VARIABLES: Final = ("GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "GLAB_TOKEN", "GH_HOST", "GITLAB_HOST")
 
 
 def find_forge(repository: Repository, remote: str) -> str:
-    """Return the program for a remote, gh or glab; raise UsageError where there is none, before anything is pushed."""
+    """Return the program for a remote, gh or glab; raise UsageError if neither fits."""
     url = repository.setting(f"remote.{remote}.url")
     if url is None:
-        raise UsageError(f"there is no remote {plain(remote, 60)}", "`git remote` lists them: --push REMOTE")
+        raise UsageError(f"unknown remote: {plain(remote, 60)}", "list the remotes with `git remote`: --push REMOTE")
     signs = ("gitlab", os.environ.get("GITLAB_HOST", "").lower().rpartition("/")[2])
     wanted = ("glab", "gh") if any(sign and sign in url.lower() for sign in signs) else ("gh", "glab")
     found = next((program for program in wanted if shutil.which(program) is not None), None)
     if found is None:
         raise UsageError(
-            f"neither gh nor glab is installed, so no pull request can be opened on {plain(url, 100)}",
-            "--pr alone prints its title and text; `git push` does the rest",
+            f"pull requests on {plain(url, 100)} need gh or glab, which are not installed",
+            "print title and text with --pr alone, and push with `git push`",
         )
     return found
 
 
 async def push_branch(repository: Repository, remote: str, branch: str) -> None:
-    """Push one branch, never by force."""
-    # git itself, as the person would: with their own login helpers.
+    """Push a branch without force."""
+    # Use plain git, with the login helpers of the user.
     words = ["git", "push", "--", remote, f"refs/heads/{branch}:refs/heads/{branch}"]
     finished = await _run(words, repository.root)
     if finished.code:
-        raise SwarmError(f"{plain(branch, 100)} could not be pushed: {_last_words(finished)}")
+        raise SwarmError(f"cannot push {plain(branch, 100)}: {_last_words(finished)}")
 
 
 async def open_pull_request(
     forge: str, folder: Path, *, title: str, body: str, branch: str, base: str, scratch: Path
 ) -> str:
-    """Open the pull request and return what the program says of it, which is its address."""
+    """Open a pull request and return the output of the program, which is the address."""
     if len(body) > _BODY_LIMIT:
-        body = f"{body[:_BODY_LIMIT].rpartition(chr(10))[0]}\n\n… and more: `swarm-tui fixes --pr` prints all of it.\n"
+        body = f"{body[:_BODY_LIMIT].rpartition(chr(10))[0]}\n\n… truncated; for the rest run `swarm-tui fixes --pr`.\n"
     text = scratch / "body.md"
     text.write_text(body, encoding="utf-8")
     if forge == "gh":
@@ -59,7 +59,7 @@ async def open_pull_request(
         words += ["--source-branch", branch, "--target-branch", base]
     finished = await _run(words, folder)
     if finished.code:
-        raise SwarmError(f"{forge} could not open the pull request; the branch is pushed: {_last_words(finished)}")
+        raise SwarmError(f"branch pushed, but {forge} cannot open the pull request: {_last_words(finished)}")
     return plain(finished.text.strip().split("\n")[-1], 300).strip()
 
 

@@ -1,4 +1,4 @@
-"""Reads how much memory and processor time this machine has left."""
+"""Measure free memory and load of this machine."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ CONTROL_GROUP: Final = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """What a machine has left; None where that cannot be known."""
+    """The free resources of a machine; None if unknown."""
 
     processors: int
     load: float | None = None
-    """Programs that ran or wanted to run, on average over the last minute."""
+    """The average of running and waiting programs over the last minute."""
     memory: int | None = None
-    """Bytes in all."""
+    """Total bytes."""
     available: int | None = None
-    """Bytes that programs can still get."""
+    """Free bytes."""
 
     @property
     def strain(self) -> tuple[str, str]:
-        """What there is too little of, `memory` or `load`, and the numbers; both empty when there is enough."""
+        """The scarce resource, `memory` or `load`, with its numbers; both empty if there is enough."""
         return self._lack(memory_share=0.10, most_memory=2 * _GIB, load_each=10.0)
 
     @property
     def is_relaxed(self) -> bool:
-        """Whether there is so much left that more agents can be launched after a strain."""
+        """Whether more agents can be launched again after a shortage."""
         return not any(self._lack(memory_share=0.20, most_memory=4 * _GIB, load_each=5.0))
 
     def _lack(self, memory_share: float, most_memory: int, load_each: float) -> tuple[str, str]:
@@ -46,7 +46,7 @@ class MachineState:
 
 
 def read_machine(proc: Path = PROC, control_group: Path = CONTROL_GROUP) -> MachineState:
-    """Return the state of this machine, or of the container that this process lives in."""
+    """Return the state of this machine, or of the container of this process."""
     memory, available = _memory(proc, control_group)
     return MachineState(_processors(), _load(), memory, available)
 
@@ -72,7 +72,7 @@ def _memory(proc: Path, control_group: Path) -> tuple[int | None, int | None]:
     memory, available = fields["MemTotal:"] * 1024, fields["MemAvailable:"] * 1024
     limit, used = _number(control_group / "memory.max"), _number(control_group / "memory.current")
     if limit is not None and used is not None and limit < memory:
-        # What was read from files is given back when a program needs the memory.
+        # The system frees its file cache when a program needs memory.
         cached = _numbers(control_group / "memory.stat").get("inactive_file", 0)
         memory, available = limit, min(available, max(0, limit - used + cached))
     return memory, available
@@ -86,7 +86,7 @@ def _number(path: Path) -> int | None:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """Return the lines of a file that are a name and a number."""
+    """Return the lines of a file that have a name and a number."""
     try:
         lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The adapter to mngr: every call is one process with JSON on its output, nothing on its input and a time limit."""
+"""Call mngr: one process for each call, with a time limit and JSON output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _UNKNOWN_AGENTS: Final = re.compile(r"Agent lookup failed for (.+?); discovery r
 _HOST_STAYS: Final = "does not support destroying hosts"
 _EXISTS: Final = re.compile(r"An agent named .* already exists")
 _ERROR_LINE: Final = re.compile(r"^Error: (.*)$", re.MULTILINE)
-# Of a traceback, also of one in a group of exceptions, which is framed and ends with a line of dashes.
+# The last line of a traceback. In a group of exceptions, it is framed and followed by a line of dashes.
 _EXCEPTION_LINE: Final = re.compile(
     r"^[ |]*(?:\w+\.)+\w*(?:Error|Exception|Exists|Failed): (.*(?:\n ! .*)*)$", re.MULTILINE
 )
@@ -51,10 +51,10 @@ class MngrAdapter(Protocol):
     async def plugins(self) -> tuple[Plugin, ...]: ...
 
     async def create(self, request: CreateRequest, timeout: float = CREATE_TIMEOUT) -> Created:
-        """Create an agent; raise AgentExists when there is one of that name."""
+        """Create an agent; raise AgentExists if its name is already used."""
 
     async def list_agents(self, provider: str | None = "local") -> AgentListing:
-        """Return the agents of a provider; of all providers with None."""
+        """Return the agents of a provider; with None, those of all providers."""
 
     async def stop(self, names: Sequence[str]) -> ActionReport: ...
 
@@ -63,19 +63,19 @@ class MngrAdapter(Protocol):
     async def destroy(self, names: Sequence[str], *, is_branch_deleted: bool = False) -> ActionReport: ...
 
     async def destroy_host(self, name: str, provider: str) -> None:
-        """Destroy a host with everything on it; nothing happens when there is none of that name."""
+        """Destroy a host with everything on it. Do nothing if there is no such host."""
 
     async def message(self, names: Sequence[str], text: str) -> MessageReport: ...
 
     async def set_config(self, key: str, value: str) -> None:
-        """Write a value into the user's settings."""
+        """Write a value into the user's settings of mngr."""
 
     def connect_command(self, name: str) -> list[str]:
-        """Return the command line that attaches this terminal to the agent's."""
+        """Return a command that attaches this terminal to the agent's."""
 
 
 class Mngr:
-    """The real mngr, at a path, in an environment that stays the same for all its calls."""
+    """The real mngr at a path. All calls have the same environment."""
 
     def __init__(self, path: str, environment: Mapping[str, str], cwd: Path | None = None) -> None:
         self.path = path
@@ -91,7 +91,7 @@ class Mngr:
         words = ["create", *request.arguments()]
         finished = await self._call(words, cwd=request.source, timeout=timeout, more=given)
         if finished.code != _OK and _EXISTS.search(finished.error_text):
-            raise AgentExists(f"there is an agent named {request.name} already", "it can be taken over or destroyed")
+            raise AgentExists(f"an agent named {request.name} exists already", "adopt it or destroy it")
         if finished.code != _OK and (failure := read_failure(finished.error_text)) is not None:
             raise failure
         return _parse_created(_checked(finished))
@@ -99,7 +99,7 @@ class Mngr:
     async def list_agents(
         self, provider: str | None = "local", include: Sequence[str] = (), exclude: Sequence[str] = ()
     ) -> AgentListing:
-        """Return the agents of a provider; `include` and `exclude` are conditions in CEL, which mngr reads."""
+        """Return the agents of a provider. `include` and `exclude` are conditions in CEL."""
         words = ["list", "--format", "json"]
         words += ["--provider", provider] if provider is not None else []
         words += [f"--include={condition}" for condition in include]
@@ -120,7 +120,7 @@ class Mngr:
         except AdapterError as error:
             if _HOST_STAYS not in error.message:
                 raise
-        # Then mngr clears up all providers, and fails at a machine of ssh that has stood empty for a while.
+        # mngr then cleans up all providers, which fails for an ssh host that has been empty for a while.
         report = await self._change_agents([*words, "--no-gc"], names, "destroyed_agents")
         _checked(await self._call(["gc", "--provider", "local"]))
         return report
@@ -130,10 +130,10 @@ class Mngr:
         finished = _checked(await self._call(words, timeout=CREATE_TIMEOUT))
         failed = _failures(_parse_answer(finished).get("failures", ()))
         if failed:
-            raise AdapterError(f"mngr could not destroy the host {name}: {failed[0].error}")
+            raise AdapterError(f"mngr cannot destroy the host {name}: {failed[0].error}")
 
     async def message(self, names: Sequence[str], text: str) -> MessageReport:
-        # A person's settings may say otherwise: an agent that has ended would be started again.
+        # By default, depending on the user's settings, mngr restarts a stopped agent.
         finished, answer, missing = await self._call_for_agents(["message", "--no-start"], names, stdin=text.encode())
         _checked(finished, allowed=(_OK, _BLOCKED) if not answer else (_OK, _ERROR, _BLOCKED))
         return MessageReport(
@@ -150,7 +150,7 @@ class Mngr:
         return [self.path, "connect", checked_address(name)]
 
     async def _change_agents(self, words: list[str], names: Sequence[str], done_key: str) -> ActionReport:
-        """Run a command that changes agents, and account for every name."""
+        """Run a command that changes agents. Every name is in the report."""
         finished, answer, missing = await self._call_for_agents(words, names)
         if not answer:
             _checked(finished)
@@ -158,15 +158,15 @@ class Mngr:
         failed = {failure.agent: failure for failure in _failures(answer.get("failures", ()))}
         for name in names:
             if name.partition("@")[0] not in done and name not in failed and name not in missing:
-                failed[name] = AgentFailure(agent=name, error="mngr did not say what became of it")
+                failed[name] = AgentFailure(agent=name, error="mngr reported nothing about it")
         return ActionReport(done=done, failed=tuple(failed.values()), missing=missing)
 
     async def _call_for_agents(
         self, words: list[str], names: Sequence[str], *, stdin: bytes | None = None
     ) -> tuple[Finished, dict[str, Any], tuple[str, ...]]:
-        """Call mngr for some agents; return the call, its answer, and the names that mngr does not know.
+        """Call mngr for agents; return the call, its answer and the unknown names.
 
-        One unknown name keeps mngr from doing anything for the others: the call is repeated without the unknown.
+        If one name is unknown, mngr does nothing for the others, so call it again without the unknown names.
         """
         known = [checked_address(name) for name in dict.fromkeys(names)]
         missing: list[str] = []
@@ -196,14 +196,14 @@ class Mngr:
 
 
 def _checked(finished: Finished, allowed: Sequence[int] = (_OK,)) -> Finished:
-    """Return the call unchanged when its exit code is allowed; else raise mngr's error message and its remedy."""
+    """Return a call with an allowed exit code; otherwise raise the error message of mngr."""
     if finished.code in allowed:
         return finished
     errors = _ERROR_LINE.findall(plain_lines(finished.error_text))
     lines = plain_lines(finished.error_text).strip().splitlines()
     text = "\n".join(lines)
     exceptions = _EXCEPTION_LINE.findall(text) or _BUILTIN_EXCEPTION_LINE.findall(text)
-    found = errors or exceptions or lines or [f"it ended with code {finished.code}"]
+    found = errors or exceptions or lines or [f"exit code {finished.code}"]
     remedy = _REMEDY.search(found[-1])
     message = _REMEDY.sub("", found[-1])
     verb = finished.arguments[1] if len(finished.arguments) > 1 else ""
@@ -211,7 +211,7 @@ def _checked(finished: Finished, allowed: Sequence[int] = (_OK,)) -> Finished:
 
 
 def _parse_answer(finished: Finished) -> dict[str, Any]:
-    """Return the last JSON object on the output, or {} when there is none."""
+    """Return the last JSON object of the output; {} if there is none."""
     for line in reversed(finished.text.splitlines()):
         if line.startswith("{"):
             try:
@@ -228,18 +228,18 @@ def _parse_created(finished: Finished) -> Created:
         return Created.model_validate(_parse_answer(finished))
     except ValidationError as error:
         said = plain(finished.text, 300)
-        raise AdapterError(f"mngr create answered what swarm-tui does not understand: {said!r}") from error
+        raise AdapterError(f"unexpected answer of mngr create: {said!r}") from error
 
 
 def _parse_listing(answer: dict[str, Any]) -> AgentListing:
-    """Read a listing agent by agent; one that cannot be read becomes a problem of the listing."""
+    """Parse a listing agent by agent. Each unreadable agent becomes a problem of the listing."""
     agents, problems = [], []
     for agent in answer.get("agents", ()):
         try:
             agents.append(AgentDetails.model_validate(agent))
         except ValidationError as error:
             name = agent.get("name") if isinstance(agent, dict) else agent
-            problems.append(ListProblem(message=f"the agent {name!r} cannot be read: {error.errors()[0]['msg']}"))
+            problems.append(ListProblem(message=f"the agent {name!r} is unreadable: {error.errors()[0]['msg']}"))
     for problem in answer.get("errors", ()):
         known = {"message": "unknown problem"} | (problem if isinstance(problem, dict) else {"message": str(problem)})
         problems.append(ListProblem.model_validate(known))
@@ -247,7 +247,7 @@ def _parse_listing(answer: dict[str, Any]) -> AgentListing:
 
 
 def _failures(found: Sequence[dict[str, Any]]) -> tuple[AgentFailure, ...]:
-    """Read failures, whose keys are agent and error, or agent_name and message, depending on the command."""
+    """Parse failures. Depending on the command, their keys are agent and error, or agent_name and message."""
     return tuple(
         AgentFailure(
             agent=str(failure.get("agent") or failure.get("agent_name") or "?"),

@@ -1,4 +1,4 @@
-"""The request by which mngr creates an agent, and the answers of mngr, as frozen models."""
+"""The request to mngr to create an agent, and mngr's answers."""
 
 from __future__ import annotations
 
@@ -17,55 +17,57 @@ _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?")
 _ADDRESS: Final = re.compile(rf"{_NAME.pattern}(?:@[A-Za-z0-9][\w.-]*|@\.[A-Za-z0-9][\w-]*)?")
 _LABEL_KEY: Final = re.compile(r"[A-Za-z_][\w.-]*")
 _ENVIRONMENT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# mngr has a shell evaluate what it gets by --env: nothing that a shell reads as more than itself may pass.
+# mngr passes --env to a shell, so values must not have special characters.
 _ENVIRONMENT_VALUE: Final = re.compile(r"[\w./:,@%+= -]*")
 _BRANCH: Final = re.compile(r"[\w./@+-]+")
 
 
 def is_plain_value(value: str) -> bool:
-    """Return whether a value can be handed to an agent as a variable: a shell on its way would act on other signs."""
+    """Return whether a value can be passed to an agent as a variable, with no special characters of a shell."""
     return _ENVIRONMENT_VALUE.fullmatch(value) is not None
 
 
 def is_agent_name(name: str) -> bool:
-    """Return whether this can be the name of an agent; then it is no option, path or part of a tmux target."""
+    """Return whether this is a valid name of an agent, and not an option, a path or a part of a tmux target."""
     return _NAME.fullmatch(name) is not None
 
 
 def checked_address(address: str) -> str:
-    """Return a `name` or `name@host.provider` unchanged; raise UsageError when mngr could read it otherwise."""
+    """Return a `name` or `name@host.provider` unchanged; raise UsageError if it is invalid."""
     if _ADDRESS.fullmatch(address) is None:
-        raise UsageError(f"{address!r} is no name of an agent", "letters, digits, - and _ inside")
+        raise UsageError(f"invalid name of an agent: {address!r}", "use letters, digits, and - and _ inside")
     return address
 
 
 def checked_host(name: str, provider: str) -> str:
-    """Return `@name.provider`, by which mngr knows a host; raise UsageError when mngr could read it otherwise."""
+    """Return mngr's name `@name.provider` of a host; raise UsageError if it is invalid."""
     for each in (name, provider):
         if not is_agent_name(each):
-            raise UsageError(f"{each!r} is no name of a host or a provider", "letters, digits, - and _ inside")
+            raise UsageError(
+                f"invalid name of a host or a provider: {each!r}", "use letters, digits, and - and _ inside"
+            )
     return f"@{name}.{provider}"
 
 
 class MngrAnswer(BaseModel):
-    """A part of an answer; keys of newer versions are kept."""
+    """A part of an answer. Keys of newer versions are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class NewHost(BaseModel):
-    """A host that is made for an agent."""
+    """A host that is created for an agent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     idle_timeout: int
-    """Seconds without a running program after which it ends by itself."""
+    """Seconds without a running program after which the host stops."""
     labels: Mapping[str, str] = Field(default_factory=dict)
     build_arguments: tuple[str, ...] = ()
     start_arguments: tuple[str, ...] = ()
 
     def words(self) -> list[str]:
-        """Return the part of the command line that is about it."""
+        """Return the arguments for the host."""
         words = ["--new-host", "--idle-mode", "run", "--idle-timeout", f"{self.idle_timeout}s"]
         words += [word for key, value in self.labels.items() for word in ("--host-label", f"{key}={value}")]
         words += [word for argument in self.build_arguments for word in ("--build-arg", argument)]
@@ -73,7 +75,7 @@ class NewHost(BaseModel):
 
 
 class CreateRequest(BaseModel):
-    """One agent to be created; raises UsageError for every value that mngr or a shell could read otherwise."""
+    """A request for an agent. Raise UsageError for values that mngr or a shell could misread."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,37 +83,37 @@ class CreateRequest(BaseModel):
     agent_type: str = "command"
     command: tuple[str, ...] = ()
     source: Path
-    """The repository that the agent gets a copy of; mngr is called there."""
+    """The repository to copy; the working directory of mngr."""
     transfer: Transfer = "git-mirror"
     base: str | None = None
     branch: str | None = None
-    """The new branch, made from `base`; without both mngr names it itself."""
+    """The new branch, created from `base`. Without both, mngr chooses the name."""
     labels: Mapping[str, str] = Field(default_factory=dict)
     message: str | None = None
     environment: Mapping[str, str] = Field(default_factory=dict)
-    """Only constants and checked paths, since mngr has a shell evaluate the values."""
+    """Constants and checked paths only, because mngr passes the values to a shell."""
     passed_environment: tuple[str, ...] = ()
-    """Names of variables that mngr takes from its own environment."""
+    """The names of variables that mngr takes from its own environment."""
     provider: str = "local"
     host: str | None = None
     new_host: NewHost | None = None
-    """Have the provider make the host, which bears a name that no other has."""
+    """Have the provider create the host, with a new name."""
     is_approved: bool = False
-    """Answer yes to mngr's questions, such as whether Claude may trust the folder."""
+    """Answer yes to the questions of mngr, for example whether Claude may trust the folder."""
     extra_arguments: tuple[str, ...] = ()
 
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:
         if not is_agent_name(name):
-            raise UsageError(f"{name!r} is no name of an agent", "letters, digits, - and _ inside")
+            raise UsageError(f"invalid name of an agent: {name!r}", "use letters, digits, and - and _ inside")
         return name
 
     @field_validator("base", "branch")
     @classmethod
     def _check_branch(cls, branch: str | None) -> str | None:
         if branch is not None and (_BRANCH.fullmatch(branch) is None or branch.startswith("-")):
-            raise UsageError(f"{branch!r} is no branch that an agent can be given")
+            raise UsageError(f"invalid branch of an agent: {branch!r}")
         return branch
 
     @field_validator("labels")
@@ -119,7 +121,7 @@ class CreateRequest(BaseModel):
     def _check_labels(cls, labels: Mapping[str, str]) -> Mapping[str, str]:
         for key in labels:
             if _LABEL_KEY.fullmatch(key) is None:
-                raise UsageError(f"{key!r} is no name of a label")
+                raise UsageError(f"invalid name of a label: {key!r}")
         return labels
 
     @field_validator("environment")
@@ -128,8 +130,8 @@ class CreateRequest(BaseModel):
         for name, value in environment.items():
             if _ENVIRONMENT_NAME.fullmatch(name) is None or not is_plain_value(value):
                 raise UsageError(
-                    f"{name}={value!r} cannot be given to an agent as a variable",
-                    "a shell would evaluate it; it has to go through a file or a label",
+                    f"invalid variable of an agent: {name}={value!r}",
+                    "a shell would evaluate the value; pass it in a file or a label",
                 )
         return environment
 
@@ -138,18 +140,18 @@ class CreateRequest(BaseModel):
     def _check_passed_environment(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if _ENVIRONMENT_NAME.fullmatch(name) is None:
-                raise UsageError(f"{name!r} is no name of a variable")
+                raise UsageError(f"invalid name of a variable: {name!r}")
         return names
 
     @property
     def address(self) -> str:
-        """Return `name` on this machine, else `name@host.provider`; without a host, the provider makes a new one."""
+        """Return `name` on this machine, otherwise `name@host.provider`. Without a host, the provider creates one."""
         if self.host is None and self.provider == "local":
             return self.name
         return checked_address(f"{self.name}@{self.host or ''}.{self.provider}")
 
     def arguments(self) -> list[str]:
-        """Return the command line that follows `mngr create`."""
+        """Return the arguments of `mngr create`."""
         words = [self.address, "--type", self.agent_type, "--no-connect", "--format", "json"]
         words += ["--no-ensure-clean", "--exclude-unclean", "--transfer", self.transfer]
         if self.branch is not None:
@@ -168,13 +170,13 @@ class CreateRequest(BaseModel):
 
 
 class Created(MngrAnswer):
-    """An agent that mngr has just created."""
+    """An agent that mngr has created."""
 
     agent_id: str
 
 
 class SshDetails(MngrAnswer):
-    """How a host is reached."""
+    """The ssh connection to a host."""
 
     user: str = "root"
     host: str
@@ -184,7 +186,7 @@ class SshDetails(MngrAnswer):
 
 
 class HostDetails(MngrAnswer):
-    """The host of an agent as `mngr list` describes it."""
+    """The host of an agent in `mngr list`."""
 
     id: str = ""
     name: str = ""
@@ -193,7 +195,7 @@ class HostDetails(MngrAnswer):
 
 
 class AgentDetails(MngrAnswer):
-    """An agent as `mngr list` describes it."""
+    """An agent in `mngr list`."""
 
     id: str
     name: str
@@ -208,7 +210,7 @@ class AgentDetails(MngrAnswer):
 
 
 class ListProblem(MngrAnswer):
-    """A provider that did not answer, or an agent that could not be read."""
+    """A provider that did not answer, or an unreadable agent."""
 
     message: str
     help_text: str | None = None
@@ -216,30 +218,30 @@ class ListProblem(MngrAnswer):
 
 
 class AgentListing(MngrAnswer):
-    """The agents that mngr found, and the problems it met."""
+    """The agents that mngr lists, and the problems."""
 
     agents: tuple[AgentDetails, ...] = ()
     errors: tuple[ListProblem, ...] = ()
 
 
 class AgentFailure(MngrAnswer):
-    """One agent for which a command failed, and mngr's error message."""
+    """An agent for which a command failed, with the error message of mngr."""
 
     agent: str
     error: str
 
 
 class ActionReport(MngrAnswer):
-    """What stop, start or destroy did; every given name is in exactly one of the three."""
+    """The result of stop, start or destroy. Every name is in exactly one of the three."""
 
     done: tuple[str, ...] = ()
     failed: tuple[AgentFailure, ...] = ()
     missing: tuple[str, ...] = ()
-    """Names of agents that do not exist."""
+    """The names of agents that do not exist."""
 
 
 class MessageReport(MngrAnswer):
-    """Which agents got a message; those in `blocked` got it, and still show a dialog that waits for a person."""
+    """Which agents got a message. Agents in `blocked` got it, but a dialog still waits for the user."""
 
     sent: tuple[str, ...] = ()
     failed: tuple[AgentFailure, ...] = ()
@@ -248,7 +250,7 @@ class MessageReport(MngrAnswer):
 
 
 class Plugin(MngrAnswer):
-    """A plugin of mngr, such as an agent type or a provider."""
+    """A plugin of mngr, for example an agent type or a provider."""
 
     name: str
     version: str = "-"

@@ -1,4 +1,4 @@
-"""Where mngr has its agents and settings: the variables that say so, the files of a home's profiles, of a project."""
+"""Environment and settings files of mngr, with its ssh hosts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ HOST_VARIABLES: Final = (
     *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH"),
     *("DOCKER_TLS_VERIFY", "MODAL_PROFILE", "MODAL_CONFIG_PATH", "MODAL_ENVIRONMENT"),
 )
-"""The variables that mngr needs to reach or create other hosts, besides those of `--pass-env`."""
+"""The variables with which mngr reaches or creates other hosts, in addition to those of `--pass-env`."""
 _PROJECT_FILES: Final = (".mngr/settings.toml", ".mngr/settings.local.toml")
 
 
 def current_settings(path: str, environment: Mapping[str, str] | None = None) -> MngrSettings:
-    """Return the settings with which later calls of this mngr find the same agents, whatever their environment."""
+    """Return settings with which later calls of mngr find the same agents, in any environment."""
     given = os.environ if environment is None else environment
     home = given.get("HOME") or str(Path.home())
     root = given.get("MNGR_ROOT_NAME") or "mngr"
@@ -45,9 +45,9 @@ def current_settings(path: str, environment: Mapping[str, str] | None = None) ->
 
 
 def mngr_environment(settings: MngrSettings, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment in which mngr and tmux find the agents that belong to these settings.
+    """Return the environment in which mngr and tmux find the agents of these settings.
 
-    The tmux server that mngr starts keeps it for all agents, so that it holds only what agents may get.
+    mngr's tmux server passes its environment to all agents, so it contains only variables that agents may get.
     """
     environment = project_environment(passed_variables(HOST_VARIABLES))
     environment = {name: value for name, value in environment.items() if name not in _SETTING_NAMES}
@@ -60,7 +60,7 @@ def mngr_environment(settings: MngrSettings, extra: Mapping[str, str] | None = N
         if value is not None:
             environment[name] = value
     if site.ENABLE_USER_SITE and settings.home not in (None, os.environ.get("HOME")):
-        # Python looks for the user's packages below HOME, which is another folder for these agents.
+        # Python searches for user packages below HOME, which is another folder for these agents.
         environment.setdefault("PYTHONUSERBASE", site.getuserbase())
     return environment | dict(extra or {})
 
@@ -71,7 +71,7 @@ def host_dir_of(settings: MngrSettings) -> Path:
 
 
 class AgentTypes:
-    """The agent types that settings files define, which are read again only when a file has changed."""
+    """The agent types in settings files. A file is read again when it has changed."""
 
     def __init__(self, host_dir: Path, project: Path | None = None) -> None:
         self._host_dir = host_dir
@@ -80,7 +80,7 @@ class AgentTypes:
         self._parents: dict[str, str] = {}
 
     def parents(self) -> Mapping[str, str]:
-        """Return the defined types, each with its parent type (empty without one), such as `my-claude` of `claude`."""
+        """Return the types, each with its parent type or "", for example `my-claude` with `claude`."""
         signature = tuple((path, path.stat().st_mtime_ns) for path in self._files())
         if signature != self._signature:
             self._parents = {}
@@ -95,13 +95,13 @@ class AgentTypes:
 
 
 def project_settings(project: Path | None) -> Iterator[Path]:
-    """Yield the settings files of a project that exist."""
+    """Yield the existing settings files of a project."""
     if project is not None:
         yield from (path for name in _PROJECT_FILES if (path := project / name).is_file())
 
 
 def user_settings(host_dir: Path) -> Path | None:
-    """Return the file with a person's settings, there or not; None where mngr has never run."""
+    """Return the user's settings file, which may not exist; None if mngr has never run."""
     try:
         profile = tomllib.loads(read_regular(host_dir / "config.toml").decode()).get("profile")
     except (OSError, ValueError):
@@ -112,7 +112,7 @@ def user_settings(host_dir: Path) -> Path | None:
 
 
 def _read_parents(path: Path) -> dict[str, str]:
-    """Return what one file defines; a file that cannot be read defines nothing."""
+    """Return the types in one file; none if the file is unreadable."""
     try:
         types = tomllib.loads(read_regular(path).decode()).get("agent_types")
     except (OSError, ValueError):
@@ -132,26 +132,26 @@ _MARK: Final = "# added by `swarm-tui hosts add`"
 
 @dataclass(frozen=True, slots=True)
 class MngrHost:
-    """A machine of a provider that reaches its hosts by ssh."""
+    """A host of a provider that uses ssh."""
 
     name: str
     provider: str
     target: SshTarget
     host_dir: str
-    """mngr's folder on the machine."""
+    """mngr's folder on the host."""
     settings: Path
-    """The file that has the entry."""
+    """The settings file with the entry."""
     neighbours: tuple[str, ...] = ()
-    """The other machines of the provider: when one of them is down, mngr refuses all of them."""
+    """The other hosts of the provider. If one of them is down, mngr refuses all of them."""
 
     @property
     def shown(self) -> str:
-        """Return the word by which `--host` names it: its name, or `name.provider` where they differ."""
+        """Return the name for `--host`: the host's name, or `name.provider` if they differ."""
         return self.name if self.name == self.provider else f"{self.name}.{self.provider}"
 
     @property
     def access(self) -> HostSettings:
-        """Return what a sweep keeps of it."""
+        """Return the connection settings."""
         target = self.target
         return HostSettings(
             name=self.shown,
@@ -166,7 +166,7 @@ class MngrHost:
 
 
 def read_hosts(host_dir: Path, project: Path | None = None) -> list[MngrHost]:
-    """Return the machines of a person's settings and a project's, which come second, sorted by name."""
+    """Return the hosts of the user's and the project's settings, by name. The project overrides the user."""
     providers: dict[str, tuple[Path, dict[str, Any]]] = {}
     own = user_settings(host_dir)
     for path in (*((own,) if own is not None else ()), *project_settings(project)):
@@ -177,7 +177,7 @@ def read_hosts(host_dir: Path, project: Path | None = None) -> list[MngrHost]:
 
 
 def provider_settings(host_dir: Path, project: Path | None, provider: str) -> dict[str, Any] | None:
-    """Return what mngr's settings say of a provider; None when they do not name it."""
+    """Return mngr's settings of a provider; None if there are none."""
     own = user_settings(host_dir)
     found: dict[str, Any] | None = None
     for path in (*((own,) if own is not None else ()), *project_settings(project)):
@@ -188,45 +188,44 @@ def provider_settings(host_dir: Path, project: Path | None, provider: str) -> di
 
 
 def find_host(hosts: list[MngrHost], name: str) -> MngrHost:
-    """Return the machine that `--host` names; raise UsageError when there is none, or more than one."""
+    """Return the host with a name; raise UsageError if there is none or more than one."""
     found = [host for host in hosts if host.shown == name] or [host for host in hosts if host.name == name]
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"there are {len(found)} hosts named {name}", f"name one: {', '.join(h.shown for h in found)}")
-    known = f"there is {', '.join(host.shown for host in hosts[:8])}" if hosts else "there is none yet"
-    raise UsageError(
-        f"mngr knows no host named {plain(name, 80)!r}", f"{known}; `swarm-tui hosts add user@machine` adds one"
-    )
+        raise UsageError(f"{len(found)} hosts are named {name}", f"use one of {', '.join(h.shown for h in found)}")
+    known = f"known hosts: {', '.join(host.shown for host in hosts[:8])}" if hosts else "no hosts yet"
+    raise UsageError(f"unknown host: {plain(name, 80)}", f"{known}; add one with `swarm-tui hosts add user@machine`")
 
 
 def check_name(name: str) -> str:
-    """Return the name of a new machine unchanged; raise UsageError when mngr could not use it."""
+    """Return the name of a new host unchanged; raise UsageError if mngr cannot use it."""
     if not is_agent_name(name) or len(name) > LONGEST_NAME:
         raise UsageError(
-            f"{plain(name, 80)!r} is no name of a host", f"letters, digits, - and _ inside, {LONGEST_NAME} at most"
+            f"invalid name of a host: {plain(name, 80)!r}",
+            f"use letters, digits, and - and _ inside; at most {LONGEST_NAME}",
         )
     if name.lower() in _TAKEN_NAMES:
-        raise UsageError(f"{name} is a name of mngr's own", "give another one by --name")
+        raise UsageError(f"{name} is reserved by mngr", "choose another name with --name")
     return name
 
 
 def check_address(address: str) -> None:
-    """Raise UsageError for an address that mngr does not understand: it writes an IPv6 address without brackets."""
+    """Raise UsageError for an IPv6 address, which mngr writes without brackets."""
     if ":" in address:
         raise UsageError(
-            f"mngr reaches no machine by an IPv6 address, such as {plain(address, 60)}",
-            "give it a name in ~/.ssh/config (`Host box1`, `HostName ADDRESS`), and add that name",
+            f"mngr does not support IPv6 addresses: {plain(address, 60)}",
+            "add a name to ~/.ssh/config (`Host box1`, `HostName ADDRESS`), and use that name",
         )
 
 
 def name_for(address: str) -> str:
-    """Return a name for a machine, made from its address."""
+    """Return a name for a host, derived from its address."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", address).strip("-_")[:LONGEST_NAME].strip("-_") or "host"
 
 
 def entry_text(host: MngrHost) -> str:
-    """Return a machine's entry, a provider of its own: mngr refuses all hosts of a provider when one is down."""
+    """Return the settings of a host with a separate provider, because mngr refuses a provider if one host is down."""
     target = host.target
     fields: dict[str, object] = {"address": target.address, "port": target.port, "user": target.user}
     fields |= {"key_file": target.key_file} if target.key_file is not None else {}
@@ -237,14 +236,14 @@ def entry_text(host: MngrHost) -> str:
 
 
 def add_entry(host: MngrHost) -> None:
-    """Append a machine's entry to its settings file; raise UsageError when the provider is in there already."""
+    """Append a host to its settings file; raise UsageError if the provider exists already."""
     before = _text_of(host.settings)
     known = _parsed(host.settings, before)
     providers = known.get("providers", {})
     if not isinstance(providers, dict) or host.provider in providers:
         raise UsageError(
-            f"{host.settings} has a provider {host.provider} already",
-            f"`swarm-tui hosts remove {host.provider}` removes it; --name gives this one another name",
+            f"{host.settings} already has a provider {host.provider}",
+            f"remove it with `swarm-tui hosts remove {host.provider}`, or choose another name with --name",
         )
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
     after = before + gap + entry_text(host)
@@ -253,7 +252,7 @@ def add_entry(host: MngrHost) -> None:
 
 
 def remove_entry(host: MngrHost) -> None:
-    """Remove a machine from its settings file, with its provider if it is the last one; all other lines stay."""
+    """Remove a host from its settings file, and its provider if it has no other host. Keep all other lines."""
     before = _text_of(host.settings)
     expected = _parsed(host.settings, before)
     provider = expected["providers"][host.provider]
@@ -263,15 +262,15 @@ def remove_entry(host: MngrHost) -> None:
         del expected["providers"][host.provider]
     table = ["providers", host.provider, *(("hosts", host.name) if host.neighbours else ())]
     after = "".join(_lines_without(before, table))
-    # The empty line that set the last entry off from those before it.
+    # Remove the empty line between this entry and the one before.
     after = after[:-1] if after.endswith("\n\n") and not before.endswith("\n\n") else after
     _replace(host.settings, before, after, expected)
 
 
 def _lines_without(text: str, table: list[str]) -> Iterator[str]:
-    """Yield the lines of a settings file without a table and those below it.
+    """Yield the lines of a settings file without a table and its subtables.
 
-    Comments behind its last value belong to what follows.
+    Comments after the last value belong to the next table.
     """
     is_inside = False
     behind: list[str] = []
@@ -292,23 +291,23 @@ def _lines_without(text: str, table: list[str]) -> Iterator[str]:
 
 
 def _replace(path: Path, before: str, after: str, expected: Mapping[str, Any]) -> None:
-    """Replace a settings file as a whole, if the new text means exactly what is expected."""
+    """Replace a settings file if the new text has the expected meaning."""
     try:
         is_as_expected = _without_empty(tomllib.loads(after)) == _without_empty(expected)
     except tomllib.TOMLDecodeError:
         is_as_expected = False
     if not is_as_expected:
-        raise SwarmError(f"{path} is written in a way that swarm-tui does not change", "edit it by hand")
+        raise SwarmError(f"swarm-tui cannot edit {path}", "edit it by hand")
     target = path.resolve()
     try:
         if _text_of(path) != before:
-            raise SwarmError(f"{path} was changed by somebody else just now", "try again")
+            raise SwarmError(f"another program has just changed {path}", "try again")
         with replacing(target) as draft:
             if target.exists():
                 os.fchmod(draft.fileno(), target.stat().st_mode & 0o777)
             draft.write(after.encode())
     except OSError as error:
-        raise SwarmError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise SwarmError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _without_empty(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,14 +320,14 @@ def _text_of(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
-        raise SwarmError(f"mngr's settings cannot be read: {path}: {error}") from error
+        raise SwarmError(f"cannot read the settings of mngr: {path}: {error}") from error
 
 
 def _parsed(path: Path, text: str | None = None) -> dict[str, Any]:
     try:
         return tomllib.loads(_text_of(path) if text is None else text)
     except tomllib.TOMLDecodeError as error:
-        raise SwarmError(f"mngr's settings in {path} are no TOML", f"{error}; mend it by hand") from error
+        raise SwarmError(f"invalid TOML in the settings of mngr: {path}", f"fix it by hand: {error}") from error
 
 
 def _providers_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -350,7 +349,7 @@ def _hosts_of(provider: str, content: Mapping[str, Any], path: Path) -> Iterator
 
 
 def _target_of(entry: Mapping[str, Any]) -> SshTarget:
-    """Return how the machine of an entry is reached, with mngr's own defaults."""
+    """Return how to connect to the host of an entry, with the defaults of mngr."""
     port, key, known = entry.get("port"), entry.get("key_file"), entry.get("known_hosts_file")
     return SshTarget(
         user=str(entry.get("user") or "root"),

@@ -1,4 +1,4 @@
-"""Finds a mngr that is new enough, or installs one into an environment of its own."""
+"""Find a mngr that is new enough, or install one into a private environment."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PLUGIN_PACKAGES: Final[Mapping[str, str]] = {"claude": "imbue-mngr-claude==0.3.*
 _MNGR_PACKAGE: Final = "imbue-mngr==0.3.*"
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _INSTALL_TIMEOUT: Final = 600.0
-_INSTALL: Final = "`swarm-tui doctor --fix` puts it into an environment of its own"
+_INSTALL: Final = "install it into a private environment with `swarm-tui doctor --fix`"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMngr:
-    """A mngr that is new enough, and where it comes from: --mngr, SWARM_MNGR, PATH or private."""
+    """A usable mngr. `origin` is --mngr, SWARM_MNGR, PATH or private."""
 
     path: str
     version: str
@@ -37,13 +37,13 @@ class FoundMngr:
 
     @property
     def warning(self) -> str:
-        """Return a warning about a version that swarm-tui was not tested with; "" for a tested one."""
+        """Return a warning about an untested version; "" for a tested one."""
         is_tested = self.version.startswith(f"{NEEDED_MNGR}.")
         return "" if is_tested else f"mngr {self.version} is untested: swarm-tui was tested with {NEEDED_MNGR}"
 
 
 def private_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the folder of the environment that `doctor --fix` makes for mngr."""
+    """Return the folder of the private environment of `doctor --fix`."""
     variables = os.environ if environment is None else environment
     home = variables.get("HOME") or str(Path.home())
     data = variables.get("XDG_DATA_HOME") or ""
@@ -51,7 +51,7 @@ def private_folder(environment: Mapping[str, str] | None = None) -> Path:
 
 
 def mngr_at_hand(environment: Mapping[str, str] | None = None) -> str:
-    """Return the path of the mngr that `find_mngr` tries first, without starting it, which takes most of a second."""
+    """Return the path that `find_mngr` tries first, without starting mngr, which takes most of a second."""
     variables = dict(os.environ if environment is None else environment)
     named = variables.get("SWARM_MNGR")
     private = str(private_folder(variables) / "bin" / "mngr")
@@ -60,24 +60,24 @@ def mngr_at_hand(environment: Mapping[str, str] | None = None) -> str:
         if path is not None:
             return os.path.abspath(path)
     if named:
-        raise ProgramMissing(f"SWARM_MNGR names {named}, which is no program", _INSTALL)
+        raise ProgramMissing(f"SWARM_MNGR is not a program: {named}", _INSTALL)
     raise ProgramMissing("mngr is not installed", _INSTALL)
 
 
 async def find_mngr(override: str | None = None, environment: Mapping[str, str] | None = None) -> FoundMngr:
-    """Return the first mngr that works, and one of a tested version before others.
+    """Return the first mngr that works; prefer tested versions.
 
-    Raise ProgramMissing when a named one does not work, or when there is none.
+    Raise ProgramMissing if there is none, or if a named one does not work.
     """
     variables = dict(os.environ if environment is None else environment)
     for origin, named in (("--mngr", override), ("SWARM_MNGR", variables.get("SWARM_MNGR"))):
         if named:
             path = shutil.which(os.path.expanduser(named), path=variables.get("PATH"))
             if path is None:
-                raise ProgramMissing(f"{origin} names {named}, which is no program", _INSTALL)
+                raise ProgramMissing(f"{origin} is not a program: {named}", _INSTALL)
             version = await _mngr_version(path)
             if not is_supported(version):
-                raise ProgramMissing(f"{origin} names mngr {version or 'of no known version'}; 0.3 is needed", _INSTALL)
+                raise ProgramMissing(f"{origin} is mngr {version or 'of an unknown version'}; 0.3 is needed", _INSTALL)
             return FoundMngr(os.path.abspath(path), version, origin)
     on_path = shutil.which("mngr", path=variables.get("PATH"))
     too_old, untested = "", None
@@ -98,7 +98,7 @@ async def find_mngr(override: str | None = None, environment: Mapping[str, str] 
 
 
 def is_supported(version: str) -> bool:
-    """Return whether a version of mngr is new enough: 0.2 had other commands."""
+    """Return whether a version of mngr is new enough. 0.2 had other commands."""
     numbers = _VERSION.fullmatch(version)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) >= (0, 3)
 
@@ -110,9 +110,9 @@ async def install_mngr(
     environment: Mapping[str, str] | None = None,
     own_python: str = sys.executable,
 ) -> FoundMngr:
-    """Put mngr and plugins into the private environment, made with any Python >= 3.12 of this machine.
+    """Install mngr and plugins into the private environment, with any Python >= 3.12 of this machine.
 
-    Where there is none, `own_python` installs uv beside that environment, and uv fetches a Python.
+    If there is none, `own_python` installs uv next to that environment, and uv downloads a Python.
     """
     variables = dict(os.environ if environment is None else environment)
     folder = private_folder(variables)
@@ -121,11 +121,11 @@ async def install_mngr(
         await _make_environment(folder, variables, progress, own_python)
     packages = [_MNGR_PACKAGE, *(PLUGIN_PACKAGES[plugin] for plugin in plugins)]
     progress(f"installing {', '.join(packages)} into {folder}")
-    await _checked_run(_pip_install(python, *packages), "pip could not install mngr")
+    await _checked_run(_pip_install(python, *packages), "pip cannot install mngr")
     path = str(folder / "bin" / "mngr")
     version = await _mngr_version(path)
     if not is_supported(version):
-        raise AdapterError(f"mngr was installed at {path} but does not start", f"try it by hand: {path} --version")
+        raise AdapterError(f"mngr was installed at {path} but does not start", f"try `{path} --version`")
     progress(f"mngr {version} is ready at {path}")
     return FoundMngr(path, version, "private")
 
@@ -139,32 +139,32 @@ async def _make_environment(
         if shutil.which("uv", path=variables.get("PATH")) is not None:
             raise
         interpreter = await _fetch_interpreter(folder.parent, progress, own_python, missing)
-    progress(f"making {folder} with Python {interpreter.shown_version} ({interpreter.path})")
+    progress(f"creating {folder} with Python {interpreter.shown_version} ({interpreter.path})")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # What is there is an environment of ours that does not work any more.
+    # An existing environment there is ours, and broken.
     shutil.rmtree(folder, ignore_errors=True)
-    await _checked_run([interpreter.path, "-m", "venv", str(folder)], "the environment for mngr could not be made")
+    await _checked_run([interpreter.path, "-m", "venv", str(folder)], "cannot create the environment for mngr")
 
 
 async def _fetch_interpreter(
     data: Path, progress: Callable[[str], None], own_python: str, missing: ProgramMissing
 ) -> Interpreter:
-    """Return a Python that a uv of our own brings into our own folder; raise `missing`, and why it could not."""
+    """Return a Python that our own uv downloads into our own folder; raise `missing` with the reason if that fails."""
     try:
         uv = await _install_uv(data / "uv", progress, own_python)
-        progress(f"fetching Python {'.'.join(map(str, NEEDED_PYTHON))} into {data / 'python'}")
+        progress(f"downloading Python {'.'.join(map(str, NEEDED_PYTHON))} into {data / 'python'}")
         return await python_of_uv(str(uv), NEEDED_PYTHON, folder=data / "python")
     except AdapterError as error:
         raise ProgramMissing(f"{missing.message}; {error.message}", missing.hint) from None
 
 
 async def _install_uv(folder: Path, progress: Callable[[str], None], python: str) -> Path:
-    """Install uv into an environment of its own and return its path."""
-    progress(f"no Python {'.'.join(map(str, NEEDED_PYTHON))} was found: installing uv into {folder} to fetch one")
+    """Install uv into a private environment and return its path."""
+    progress(f"no Python {'.'.join(map(str, NEEDED_PYTHON))} found: installing uv into {folder} to download one")
     folder.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
-    await _checked_run([python, "-m", "venv", str(folder)], "the environment for uv could not be made")
-    await _checked_run(_pip_install(folder / "bin" / "python", "uv"), "pip could not install uv")
+    await _checked_run([python, "-m", "venv", str(folder)], "cannot create the environment for uv")
+    await _checked_run(_pip_install(folder / "bin" / "python", "uv"), "pip cannot install uv")
     return folder / "bin" / "uv"
 
 
@@ -183,19 +183,19 @@ async def _checked_run(words: list[str], failure: str) -> None:
     finished = await run_process(words, environment=_pip_environment(), timeout=_INSTALL_TIMEOUT)
     if finished.code != 0:
         lines = [line for line in finished.error_text.strip().splitlines() if line.strip()] or [finished.text]
-        raise AdapterError(f"{failure}: {plain(lines[-1], 400)}", "is the package index reachable from here?")
+        raise AdapterError(f"{failure}: {plain(lines[-1], 400)}", "check the connection to the package index")
 
 
 def _pip_environment() -> dict[str, str]:
-    """Return the environment without the variables that make pip install somewhere else."""
+    """Return the environment without variables that change where pip installs."""
     dropped = {"PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PYTHONHOME", "PYTHONPATH"}
     return {name: value for name, value in scrubbed_environment().items() if name not in dropped}
 
 
 async def _mngr_version(path: str) -> str:
-    """Return the version that a program reports, or nothing when it does not work."""
+    """Return the version that a program reports; "" if it does not work."""
     try:
-        # Even for its version mngr asks git about the current folder, which git refuses in another user's repository.
+        # mngr asks git about the current folder even for its version, which fails in a repository of another user.
         finished = await run_process([path, "--version"], cwd=Path("/"), timeout=30)
     except AdapterError:
         return ""

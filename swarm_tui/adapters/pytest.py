@@ -30,7 +30,7 @@ Tell = Callable[[int], object]
 
 @contextlib.asynccontextmanager
 async def told_while_it_grows(read: Callable[[], int], tell: Tell | None) -> AsyncIterator[None]:
-    """Call `tell` with the number whenever it has grown, while this is open; what cannot be read is a zero."""
+    """Call `tell` with a number whenever it has grown, until this is closed. An unreadable number counts as 0."""
     if tell is None:
         yield
         return
@@ -57,18 +57,18 @@ async def _look(read: Callable[[], int], tell: Tell) -> None:
 PLUGIN_FOLDER: Final = Path(__file__).resolve().parents[1] / "agents" / "live"
 COLLECT_TIMEOUT: Final = 900.0
 NAMED_IN_VARIABLE: Final = "SWARM_NAMED_IN"
-"""Names the checkout to our plugin: a path of it that stands in a node id is another one in a copy."""
+"""The checkout, for our plugin: its path in a node id is replaced by that of the copy."""
 TOP_VARIABLE: Final = "SWARM_TOP"
-"""Names folders to our plugin, between colons: which modules come from there is part of what is collected."""
+"""Folders for our plugin, separated by colons: it reports the modules from there."""
 COPY_VARIABLE: Final = "SWARM_COPY"
-"""Names the copy to our plugin, where it is not an agent's."""
+"""The copy for our plugin, if it is not an agent's."""
 
 _CONFTEST: Final = re.compile(r"^ImportError while loading conftest '(.+)'", re.MULTILINE)
 _USAGE: Final = 4
 _INTERNAL_ERROR: Final = "INTERNALERROR"
 _EXCEPTION: Final = re.compile(r"(?!INTERNALERROR)(?:\w+\.)*[A-Z]\w*(?:: .*)?")
 _ASK_TIMEOUT: Final = 60.0
-# setuptools' import hooks for editable installs know where packages lie. `os` is imported by `site` already.
+# Import hooks of setuptools for editable installs have the folders of packages. `site` has imported `os` already.
 _ASK: Final = """
 import sys, os
 found = ["%s=%s" % entry for name, module in list(sys.modules.items()) if name.startswith("__editable__")
@@ -79,59 +79,59 @@ print(sys.prefix, os.pathsep.join(sys.path[1:]), *found, sep="\\0")
 
 @dataclass(frozen=True, slots=True)
 class CollectedTest:
-    """One test as pytest names it."""
+    """A test with its node id."""
 
     test: str
     line: int
     traits: tuple[str, ...] = ()
-    """Its fixtures, markers and parameters, as words."""
+    """Its fixtures, marks and parameters."""
     group: str = ""
     """The group of its mark `xdist_group`."""
 
 
 class CollectionError(NamedTuple):
-    """What pytest says of a file or folder that it could not collect."""
+    """A file or folder that pytest cannot collect."""
 
     test: str
-    """Its node id; empty when all of pytest failed."""
+    """The node id; empty if pytest itself failed."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What pytest found, and its output."""
+    """The tests that pytest found, and its output."""
 
     root: Path
-    """pytest's rootdir: node ids begin there."""
+    """pytest's rootdir, where node ids begin."""
     tests: tuple[CollectedTest, ...]
     errors: tuple[CollectionError, ...]
-    """What pytest says of each file that could not be collected."""
+    """The error of each file that cannot be collected."""
     single_run: tuple[str, ...]
-    """The words by which the project's plugins leave out what a run of one test has no use for."""
+    """Options that turn off plugins of the project that a run of one test does not need."""
     positional: tuple[str, ...]
-    """Those of the arguments that pytest read as files and node ids."""
+    """The arguments that pytest read as files and node ids."""
     outside: tuple[str, ...]
-    """Files of tests outside of the root: pytest names those as if they were in it."""
+    """Files of tests outside the root. Their node ids look as if they were inside."""
     startup_path: tuple[str, ...]
-    """Where the interpreter looks for modules before pytest adds anything."""
+    """The interpreter's module path before pytest changes it."""
     path: tuple[str, ...]
     loaded: Mapping[str, str]
-    """Modules inside the repository, each with the folder in which its name begins."""
+    """The modules inside the repository, each with the folder where its name begins."""
     compiled: Mapping[str, str]
-    """Compiled modules inside the repository, each with its file."""
+    """The compiled modules inside the repository, each with its file."""
     installed: frozenset[str]
-    """Top-level modules that were loaded from where packages are installed."""
+    """The top-level modules that were loaded from installed packages."""
     installed_compiled: frozenset[str]
-    """Those of them that have compiled modules."""
+    """Those of them with compiled modules."""
     prefix: str
     python_version: str
     text: str
-    """pytest's output."""
+    """The output of pytest."""
     files: tuple[str, ...] = ()
-    """The Python files of the project that were loaded, from the top of the copy."""
+    """The loaded Python files of the project, relative to the copy."""
 
     def moved(self, old: Path, new: Path) -> Collected:
-        """Return the same with the paths below one folder below another."""
+        """Return this with paths below one folder moved to another folder."""
 
         def there(text: str) -> str:
             return moved_text(text, old, new)
@@ -150,21 +150,21 @@ class Collected:
 
 
 def moved_text(text: str, old: Path, new: Path) -> str:
-    """Return a text with the paths below one folder below another."""
+    """Return a text with paths below one folder moved to another folder."""
     return re.sub(re.escape(str(old)) + r"(?![\w.-])", lambda _: str(new), text)
 
 
 def python_path(*folders: str | Path) -> str:
-    """Return PYTHONPATH with these folders before those that the user has on it."""
+    """Return PYTHONPATH with these folders before the user's."""
     inherited = os.environ.get("PYTHONPATH")
     return os.pathsep.join([*map(str, folders), *([inherited] if inherited else [])])
 
 
 def run_variables(scratch: str) -> dict[str, str]:
-    """Return the variables by which a pytest run of ours writes what is not its result to a scratch folder."""
+    """Return variables that send other files of a pytest run to a scratch folder."""
     return {
         **NO_BYTECODE,
-        # Plugins ask git for the version: it must not refresh the user's index.
+        # Plugins ask git for the version. It must not refresh the user's index.
         "GIT_OPTIONAL_LOCKS": "0",
         "COVERAGE_FILE": f"{scratch}/.coverage",
         "GCOV_PREFIX": scratch,
@@ -174,21 +174,21 @@ def run_variables(scratch: str) -> dict[str, str]:
 
 
 def run_environment(scratch: Path, path: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a pytest run of ours on this machine."""
+    """Return the environment of our pytest runs on this machine."""
     return project_environment({"PYTHONPATH": path, **run_variables(str(scratch)), **given})
 
 
 def cache_words(scratch: Path | str, options: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the words that keep pytest's cache out of the project, where there is a cache."""
-    # Without its plugin pytest refuses --lf, --ff and --sw, which a project may have set for all its runs.
+    """Return options that keep pytest's cache out of the project."""
+    # pytest needs its cache plugin for --lf, --ff and --sw, which the project's options may contain.
     return () if "no:cacheprovider" in options else ("-o", f"cache_dir={scratch}/cache")
 
 
 def pytest_argument(test: str, file: str, folder: str) -> str:
-    """Return the command-line word that names a test to a pytest that is run in `folder`; it is never an option.
+    """Return the command-line argument for a test, for a pytest that runs in `folder`. It is never an option.
 
-    Node ids begin at pytest's rootdir, while the command line is read from the folder pytest is run in. `file` and
-    `folder` are paths from the top of the repository; when the file is not known, the node id has to do.
+    Node ids begin at pytest's rootdir, but the command line is relative to the current folder. `file` and `folder` are
+    relative to the repository. If the file is unknown, return the node id.
     """
     in_id, separator, rest = test.partition("::")
     path = os.path.relpath(file, folder or ".") if file else in_id
@@ -196,7 +196,7 @@ def pytest_argument(test: str, file: str, folder: str) -> str:
 
 
 class PytestAdapter:
-    """The pytest of one interpreter, called in one folder; our plugin reports its results, not its terminal text."""
+    """Calls the pytest of an interpreter in a folder. Results come from our plugin, not from pytest's output."""
 
     def __init__(
         self,
@@ -207,9 +207,9 @@ class PytestAdapter:
         variables: Mapping[str, str] | None = None,
         runner: BoundedRunner = UNCONFINED,
     ) -> None:
-        """`import_roots` come first on PYTHONPATH: in a copy, the copy's own code is what is collected.
+        """`import_roots` come first on PYTHONPATH, so that a copy's own code is collected.
 
-        Modules below `tops` are reported.
+        Loaded modules below `tops` are reported.
         """
         self.python = python
         self.folder = folder
@@ -219,20 +219,20 @@ class PytestAdapter:
         self._runner = runner
 
     async def collect(self, arguments: Sequence[str], tell: Tell | None = None) -> Collected:
-        """Collect without running; errors in test files are part of what is returned.
+        """Collect without running tests. Errors in test files are part of the result.
 
-        `tell` gets how many tests were found, again and again.
+        `tell` gets the number of collected tests while it grows.
         """
         with tempfile.TemporaryDirectory(prefix="swarm-collect-", ignore_cleanup_errors=True) as folder:
             scratch = Path(folder)
             target = scratch / "collected.json"
-            # The plugin is named, because a project may have switched off those that are found by themselves.
+            # Name the plugin, because a project can turn off automatic plugins.
             words = [self.python, "-m", "pytest", "-p", "swarm_live", *cache_words(scratch, arguments), *arguments]
-            # A project may have set -x: every file is to be collected, even after one that cannot be imported.
+            # Collect all files even if one cannot be imported and the project sets -x.
             words += ["--maxfail=0", "--collect-only"]
             tops = os.pathsep.join(map(str, self._tops))
             variables = {"SWARM_COLLECT": str(target), TOP_VARIABLE: tops, **self._variables}
-            # A venv into which the project was installed editable would otherwise import the user's checkout.
+            # Otherwise an editable install in the environment would import the user's checkout.
             environment = run_environment(scratch, python_path(*self._import_roots, PLUGIN_FOLDER), variables)
             count = scratch / "collected.json.count"
             async with told_while_it_grows(lambda: int(read_regular(count, 100) or b"0"), tell):
@@ -247,16 +247,16 @@ class PytestAdapter:
         internal = [error["text"] for error in content["errors"] if error["text"].startswith(_INTERNAL_ERROR)]
         if internal:
             raise _explain_internal(self.python, internal[0], importing)
-        # A conftest.py may set the exit code, and coverage or other plugins do: a complete collection needs none.
+        # Conftest files, coverage and other plugins can change the exit code. A complete collection is enough.
         if not content.get("is_complete") and (finished.code == _USAGE or not content["errors"]):
             raise _explain(self.python, finished, importing)
         return _read(content, finished)
 
 
 async def find_import_path(python: str, folder: Path) -> tuple[str, list[str]]:
-    """Return an interpreter's prefix, and the folders in which it looks for modules when started in a folder.
+    """Return an interpreter's prefix, and its module path when it is started in a folder.
 
-    Those of editable installs are among them, also of the kind that has an import hook.
+    The path includes editable installs, even those with an import hook.
     """
     with contextlib.suppress(AdapterError):
         environment = project_environment(NO_BYTECODE)
@@ -268,7 +268,7 @@ async def find_import_path(python: str, folder: Path) -> tuple[str, list[str]]:
 
 
 def _begin_of(entry: str) -> str:
-    """Return the folder in which the name of a module begins: for `a.b=/x/a/b.py` it is /x, and "" if there is none."""
+    """Return the folder where a module's name begins: /x for `a.b=/x/a/b.py`, and "" if there is none."""
     name, _, path = entry.partition("=")
     for part in reversed(name.split(".")):
         path, last = os.path.split(path)
@@ -314,7 +314,7 @@ def _first_line(file: Path) -> str:
 
 
 def _explain_internal(python: str, text: str, importing: str) -> AdapterError:
-    why = first_exception(text) or "it gives no reason"
+    why = first_exception(text) or "no reason given"
     if importing:
         return _stopped_by(importing, why)
     hint = f"a plugin or a conftest.py causes it, see `{python} -m pytest --collect-only`"
@@ -322,9 +322,9 @@ def _explain_internal(python: str, text: str, importing: str) -> AdapterError:
 
 
 def first_exception(text: str) -> str:
-    """Return the exception that an output of pytest shows first, which caused the others; "" if it shows none."""
+    """Return the first exception in an output of pytest, which caused the others; "" if there is none."""
     lines = [line.removeprefix(f"{_INTERNAL_ERROR}>").removeprefix(" ") for line in plain_lines(text).splitlines()]
-    # pytest marks the lines of errors, unless it shows a traceback as Python does.
+    # pytest marks error lines, except in tracebacks in Python's own style.
     marked = [line[1:].lstrip() for line in lines if line.startswith("E  ")]
     for line in marked or lines:
         if found := _EXCEPTION.fullmatch(line):
@@ -338,24 +338,22 @@ def _stopped_by(importing: str, why: str) -> AdapterError:
 
 
 def _explain(python: str, finished: Finished, importing: str = "") -> AdapterError | UsageError:
-    """Return why there is no complete collection, by the first cause that the output names."""
+    """Return why a collection is incomplete: the first cause in the output."""
     output = plain_lines(finished.error_text).strip() or plain_lines(finished.text).strip()
     if "No module named pytest" in output:
         return ProgramMissing(
-            f"{python} has no pytest", f"`{python} -m pip install pytest`, or name another one with --python"
+            f"pytest is not installed for {python}", f"run `{python} -m pip install pytest`, or use --python"
         )
     lines = output.splitlines()
     conftest = _CONFTEST.search(output)
     if conftest:
         why = first_exception(output) or plain(lines[-1], 300)
-        return AdapterError(
-            f"{plain(conftest.group(1), 300)} cannot be imported: {why}", "pytest needs it for any test"
-        )
+        return AdapterError(f"cannot import {plain(conftest.group(1), 300)}: {why}", "pytest needs it for all tests")
     errors = [line for line in lines if "error" in line.lower()]
     if finished.code == _USAGE:
         errors = [line for line in errors if "usage:" not in line]
         why = plain((errors or lines or [f"exit code {_USAGE}"])[0], 400)
-        return UsageError(f"pytest refuses this: {why}", "see `pytest --help`")
+        return UsageError(f"invalid options for pytest: {why}", "see `pytest --help`")
     if importing:
         return _stopped_by(importing, f"exit code {finished.code}")
     if f"{_INTERNAL_ERROR}>" in output:
@@ -373,36 +371,36 @@ _PASSED: Final = frozenset({"passed", "xfailed", "xpassed"})
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What was reported of one pytest session."""
+    """The report of one pytest session."""
 
     outcomes: Mapping[str, str] = field(default_factory=dict)
-    """passed, failed or skipped by node id. A test that met its expected failure, or passed in spite of it, passed."""
+    """passed, failed or skipped by node id. xfailed and xpassed tests count as passed."""
     unfinished: frozenset[str] = frozenset()
-    """The tests that were running when the process ended."""
+    """The tests that were running when the process exited."""
     overdue: Mapping[str, str] = field(default_factory=dict)
-    """The test because of which our plugin ended the process, and the reason."""
+    """The test for which our plugin stopped the process, and the reason."""
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Why each test failed or was skipped, in a line."""
+    """One line for each failed or skipped test, with the reason."""
     exit_code: int | None = None
-    """What pytest's session ended with; None when it did not come to its end."""
+    """The exit code of pytest's session; None if the session did not end."""
     is_forged: bool = False
-    """Whether something other than our plugin has written to the connection."""
+    """Whether something other than our plugin wrote to the connection."""
 
     def problem(self, code: int) -> str:
-        """Return why the results do not count, for a process that ended with `code`; empty when they count."""
+        """Return why the results of a process with an exit code do not count; "" if they count."""
         if self.is_forged:
             return "something other than swarm-tui's plugin wrote results"
         if self.exit_code is None:
-            return f"the process ended before pytest's session did, with code {code}"
-        # A process that crashes while Python shuts down has run its tests.
+            return f"the process exited before the end of pytest's session, with code {code}"
+        # A process that crashes during Python's shutdown has run its tests.
         is_crash = code < 0 or code > 128
         if code != self.exit_code and not is_crash:
-            return f"pytest ended with code {self.exit_code}, and its process with code {code}"
+            return f"pytest exited with code {self.exit_code}, but its process with code {code}"
         return ""
 
 
 class RunReporter:
-    """The connection to one pytest session, and what came over it so far."""
+    """The connection to one pytest session, and its report so far."""
 
     def __init__(self) -> None:
         self._secret = secrets.token_hex(16).encode()
@@ -410,27 +408,27 @@ class RunReporter:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The variable by which the plugin finds the connection."""
+        """The variable with which the plugin finds the connection."""
         return {"SWARM_RESULTS": str(self.channel.descriptor)}
 
     @property
     def finished(self) -> int:
-        """How many tests have come to their end."""
+        """The number of finished tests."""
         return self.channel.received.count(_FINISH)
 
     def report(self) -> RunReport:
-        """Return what was reported so far."""
+        """Return the report so far."""
         return read_report(bytes(self.channel.received), self._secret, is_cut=self.channel.is_truncated)
 
 
 def read_report(content: bytes, secret: bytes, *, is_cut: bool = False) -> RunReport:
-    """Return what records report. Any line that is not the plugin's next one makes the report a forged one."""
+    """Parse a report. It is forged if any line is not the plugin's next line."""
     outcomes: dict[str, str] = {}
     begun: dict[str, None] = {}
     overdue: dict[str, str] = {}
     failures: dict[str, str] = {}
     exit_code: int | None = None
-    # A process that is killed may leave a part of a line.
+    # A killed process can leave an incomplete line.
     lines = content.split(b"\n")[:-1]
     for number, line in enumerate(lines):
         fields = _fields(line, secret)
@@ -464,7 +462,7 @@ def _fields(line: bytes, secret: bytes) -> dict[str, Any]:
 RUN_PYTEST_NAME: Final = "swarm_live/run_pytest.py"
 RUN_PYTEST: Final = PLUGIN_FOLDER / RUN_PYTEST_NAME
 ARGUMENTS_LIMIT: Final = 100_000
-"""Bytes of node ids in one command line; not every kernel allows more."""
+"""Bytes of node ids in one command line, which every kernel accepts."""
 _RAN_TO_ITS_END: Final = frozenset({0, 1})
 _NOTHING_COLLECTED: Final = 5
 _UNFINISHED: Final = "unfinished"
@@ -472,19 +470,19 @@ _UNFINISHED: Final = "unfinished"
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The outcomes of some tests."""
+    """The results of some tests."""
 
     __test__ = False
 
     outcomes: Mapping[str, str]
-    """passed, failed or skipped by node id, as pytest reported it; what is not known is missing."""
+    """passed, failed or skipped by node id. Tests with unknown results are missing."""
     complaint: str = ""
     """Why tests are missing: a line of pytest's output."""
     is_complete: bool = True
-    """False when pytest was interrupted: what it reported until then may be only a part of a test."""
+    """False if pytest was interrupted, so that results can be incomplete."""
 
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Why each test failed or was skipped, in a line."""
+    """One line for each failed or skipped test, with the reason."""
 
     def is_green(self, test: str) -> bool:
         return self.outcomes.get(test) == "passed"
@@ -504,11 +502,11 @@ async def run_chosen_tests(
     runner: BoundedRunner = UNCONFINED,
     tell: Tell | None = None,
 ) -> TestRun:
-    """Run the tests once, from a folder of the copy; those that the copy does not have are missing from the outcomes.
+    """Run tests once, from a folder of the copy. Tests that the copy does not have are missing from the results.
 
-    `arguments` maps each node id to the word by which pytest is told of it in that folder; `first_on_path` are folders
-    outside of the copy. What counts is our plugin's report on each test in a session that came to its end: the exit
-    code also speaks of coverage, of other plugins and of other tests. `tell` gets how many were run, again and again.
+    `arguments` has the command-line argument of each node id. `first_on_path` are folders outside the copy. Only our
+    plugin's report of a complete session counts, because the exit code includes coverage, other plugins and other
+    tests. `tell` gets the number of finished tests while it grows.
     """
     sessions = _SessionsHere(
         python, copy, folder, import_roots, first_on_path, options, variables or {}, timeout, runner
@@ -517,7 +515,7 @@ async def run_chosen_tests(
 
 
 async def run_in_sessions(sessions: PytestSessions, arguments: Mapping[str, str], tell: Tell | None = None) -> TestRun:
-    """Run tests in as many sessions as it takes to know the outcome of each, one unless something ends it early."""
+    """Run tests in one session, or in more if a session stops early, until the result of each test is known."""
     outcomes: dict[str, str] = {}
     failures: dict[str, str] = {}
     complaint, is_complete = "", True
@@ -534,22 +532,22 @@ async def run_in_sessions(sessions: PytestSessions, arguments: Mapping[str, str]
             left = [test for test in part if test not in found]
             complaint = (_complaint(made.finished) if left else "") or complaint
             if found:
-                # It stopped early, as --stepwise does: the others have still to be run.
+                # The session stopped early, for example because of --stepwise. Run the others.
                 waiting += [left] if left else []
             elif len(left) > 1 and report.exit_code != _NOTHING_COLLECTED:
-                # pytest runs nothing at all when one id is unknown: half of them may still be fine.
+                # If one id is unknown, pytest runs nothing. Try half of the tests.
                 waiting += _halves(left)
             continue
         complaint = made.problem
         blamed = dict(report.overdue) if report.overdue else dict.fromkeys(report.unfinished, made.excess)
         for test, reason in blamed.items() if not report.is_forged else ():
             if reason:
-                # It went over a limit, which this process has seen.
+                # This process stopped the session because of a limit.
                 outcomes |= dict.fromkeys(_by_asked_name({test: _UNFINISHED}, part), "failed")
                 failures[test] = reason
             else:
-                complaint = plain(f"pytest ended in the middle of {test}, with code {made.code}", 300)
-        # The others are run without the test that ended the session, since nothing of that session counts.
+                complaint = plain(f"pytest exited in the middle of {test}, with code {made.code}", 300)
+        # Nothing of that session counts, so run the others without this test.
         rest = [test for test in part if test not in ended_by]
         groups = [[test for test in rest if test in found], [test for test in rest if test not in found]]
         if len(rest) == len(part) or report.is_forged:
@@ -564,7 +562,7 @@ class PytestSession:
 
     report: RunReport
     finished: Finished | None
-    """None when it was ended because of a limit."""
+    """None if the process was stopped because of a limit."""
     excess: str = ""
     """The limit."""
 
@@ -574,27 +572,27 @@ class PytestSession:
 
     @property
     def problem(self) -> str:
-        """Why nothing of it counts; empty when it does."""
+        """Why the results do not count; "" if they count."""
         if self.excess:
             return self.excess
-        assert self.finished is not None, "there is no limit without an excess"
+        assert self.finished is not None, "without a limit the process has exited"
         if self.report.exit_code is None and not self.report.outcomes and not self.report.unfinished:
-            # It did not begin, and says itself why.
+            # The session did not start. pytest prints the reason.
             return _complaint(self.finished)
         return plain(self.report.problem(self.finished.code), 300)
 
 
 class PytestSessions(Protocol):
-    """How and where pytest is called."""
+    """Calls pytest somewhere."""
 
     async def run(self, words: Sequence[str], tell: Tell | None, before: int) -> PytestSession:
-        """Call pytest for the tests that these words name; `before` have been run already."""
+        """Call pytest with arguments that name tests, after `before` tests of earlier sessions."""
 
 
 def session_words(scratch: Path | str, options: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return the arguments of `run_pytest.py`.
 
-    A project may have set -x or --maxfail: every test is asked for, whatever the others come to. Workers of xdist get
+    All tests must run, even if the project sets -x or --maxfail. The workers of xdist get the plugin by name.
     the plugin by its name.
     """
     return ["-p", "swarm_live", *options, *cache_words(scratch, options), "--maxfail=0", "--", *words]
@@ -650,7 +648,7 @@ async def run_command(
     timeout: float,
     runner: BoundedRunner = UNCONFINED,
 ) -> TestRun:
-    """Run a person's command in a copy as the one test of that name, which passes when the exit code is 0."""
+    """Run a user's command in a copy as if it were a test, which passes with exit code 0."""
     path = os.pathsep.join(str(copy / root) for root in import_roots)
     environment = project_environment({"PYTHONPATH": path, **NO_BYTECODE, **variables})
     words = ["/bin/sh", "-c", command]
@@ -665,7 +663,7 @@ async def run_command(
 
 
 def _by_asked_name(outcomes: Mapping[str, str], asked: Collection[str]) -> dict[str, str]:
-    """Return the outcomes by the names that were asked for: a parametrised test fails with any of its cases."""
+    """Return the results by the requested names. A parametrized test fails if any of its cases fails."""
     names = frozenset(asked)
     found: dict[str, set[str]] = {}
     for test, result in outcomes.items():
@@ -702,16 +700,16 @@ def _parts(arguments: Sequence[str]) -> list[list[str]]:
 
 def _last_line(text: str) -> str:
     lines = [line for line in plain_lines(text).splitlines() if line.strip()]
-    # Where a file cannot be imported, the last line only says that its tests were not found.
+    # If a file cannot be imported, the last line only reports missing tests.
     raised = [line[1:].strip() for line in lines if line.startswith("E ")]
     errors = [line for line in lines if line.startswith("ERROR")]
-    return plain((raised or errors or lines or ["it printed nothing"])[-1], 300)
+    return plain((raised or errors or lines or ["no output"])[-1], 300)
 
 
 CHECKOUT_VARIABLE: Final = "SWARM_CHECKOUT"
-"""Names the user's checkout to the command, which may copy something from there."""
+"""The user's checkout, for the set-up command."""
 LINES_TOLD: Final = 12
-# mktemp makes it with a name that nobody can predict, for its owner only; it fails where nothing can be written.
+# mktemp creates a file with an unpredictable name that only its owner can read.
 _LOG: Final = '$(mktemp "${TMPDIR:-/tmp}/swarm-set-up-XXXXXXXXXX")'
 _BEGIN, _END = "swarm-tui: the last lines of the set-up:", "swarm-tui: the set-up ended with code"
 _FAILURE: Final = re.compile(rf"{_BEGIN}$(.*?)^{_END} (\d+)$", re.MULTILINE | re.DOTALL)
@@ -722,15 +720,15 @@ class SetUpFailed(AdapterError):
 
     def __init__(self, code: int, output: str) -> None:
         self.lines = [plain(line, 300) for line in plain_lines(output).strip().splitlines()[-LINES_TOLD:]]
-        last = next((line.strip() for line in reversed(self.lines) if line.strip()), "it printed nothing")
+        last = next((line.strip() for line in reversed(self.lines) if line.strip()), "no output")
         self.problem = f"the set-up command failed with code {code} in a fresh copy"
         super().__init__(f"{self.problem}: {last}")
 
 
 def set_up_script(setup: str, checkout: str) -> str:
-    """Return a shell script that runs the command in its working folder, and prints code and last lines of a failure.
+    """Return a shell script that runs the set-up command, and prints the exit code and the last lines of a failure.
 
-    It is run by somebody else, who shows what it prints.
+    mngr runs it and shows the output.
     """
     return (
         f"export {CHECKOUT_VARIABLE}={shlex.quote(checkout)}; log={_LOG}; "
@@ -743,6 +741,6 @@ def set_up_script(setup: str, checkout: str) -> str:
 
 
 def read_failure(output: str) -> SetUpFailed | None:
-    """Return the failure that the script printed, wherever it stands in an output; None when there is none."""
+    """Return the failure that the script printed anywhere in an output; None if there is none."""
     found = _FAILURE.search(plain_lines(output))
     return SetUpFailed(int(found.group(2)), found.group(1)) if found else None

@@ -1,4 +1,4 @@
-"""Find a Python."""
+"""Find a Python, and create an environment on top of another one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"python3(?:\.(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python that can make virtual environments."""
+    """A Python that can create virtual environments."""
 
     path: str
     version: tuple[int, int, int]
@@ -62,7 +62,7 @@ async def find_interpreter(
 
 
 def _candidates(needed: tuple[int, int], environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the paths of Pythons that have not been run yet, those on PATH first, each once."""
+    """Yield the paths of possible Pythons once, those on PATH first."""
     seen = set()
     for path in [*_on_path(needed, environment), *_of_pyenv(environment)]:
         real = os.path.realpath(path)
@@ -72,7 +72,7 @@ def _candidates(needed: tuple[int, int], environment: Mapping[str, str]) -> Iter
 
 
 def _on_path(needed: tuple[int, int], environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the Pythons on PATH, without those whose names show that they are too old."""
+    """Yield the Pythons on PATH, except those with the name of an old version."""
     for folder in environment.get("PATH", os.defpath).split(os.pathsep):
         if not os.path.isabs(folder):
             continue
@@ -84,7 +84,7 @@ def _on_path(needed: tuple[int, int], environment: Mapping[str, str]) -> Iterato
 
 
 def _of_pyenv(environment: Mapping[str, str]) -> list[Path]:
-    """Return the Pythons in pyenv's folders, newest first; its shims on PATH may not work."""
+    """Return the Pythons of pyenv, newest first. Its shims on PATH may not work."""
     home = environment.get("HOME") or str(Path.home())
     roots = dict.fromkeys([environment.get("PYENV_ROOT") or f"{home}/.pyenv", f"{home}/.pyenv"])
     found = [path for root in roots for path in Path(root).glob("versions/*/bin/python3") if os.access(path, os.X_OK)]
@@ -96,7 +96,7 @@ def _version_key(name: str) -> tuple[int, ...]:
 
 
 async def _run_candidate(path: str) -> Interpreter | None:
-    """Return a candidate's version by running it; None when it does not work or cannot make environments."""
+    """Run a candidate and return its version; None if it does not work or cannot create environments."""
     try:
         finished = await run_process([path, "-c", _CHECK], timeout=20)
     except AdapterError:
@@ -105,16 +105,16 @@ async def _run_candidate(path: str) -> Interpreter | None:
     if finished.code != 0 or len(words) != 4 or not all(word.isdigit() for word in words[:3]):
         return None
     major, minor, micro = (int(word) for word in words[:3])
-    # The program behind a shim: the environment must not depend on the shim's later target.
+    # Use the program behind a shim, because the shim's target can change.
     return Interpreter(words[3].strip() or path, (major, minor, micro))
 
 
 async def python_of_uv(
     uv: str, needed: tuple[int, int], *, may_install: bool = True, folder: Path | None = None
 ) -> Interpreter:
-    """Return a Python of uv that is new enough, fetched if it may be; raise AdapterError with why there is none.
+    """Return a Python of uv that is new enough; download it if that is allowed. Raise AdapterError if there is none.
 
-    What is fetched goes where that uv keeps its Pythons, or into `folder`, and then nothing else is written.
+    A download goes to uv's own folder or, if it is given, to `folder` only.
     """
     shown = ".".join(map(str, needed))
     own = {}
@@ -131,11 +131,11 @@ async def python_of_uv(
         if words is install and finished.code != 0:
             last_words = _last_cause(finished.error_text)
             break
-    raise AdapterError(f"uv could not fetch one{last_words and ': '}{last_words}")
+    raise AdapterError(f"uv cannot download one{last_words and ': '}{last_words}")
 
 
 def _last_cause(text: str) -> str:
-    """Return the last line of what uv says of a failure: the cause below all others."""
+    """Return the last line of an error of uv, which is its first cause."""
     lines = [line.strip().removeprefix("cause: ").removeprefix("Caused by: ") for line in text.splitlines()]
     return plain(next((line for line in reversed(lines) if line), ""), 200)
 
@@ -151,7 +151,7 @@ print(json.dumps({
 }))
 """
 _ASK_TIMEOUT: Final = 60.0
-# These would run, change or leave the environment below.
+# These programs would run, change or leave the environment below.
 _NOT_LINKED: Final = ("python", "pip", "activate", "Activate", "deactivate", "easy_install", "pydoc", "wheel")
 _PIP: Final = """#!/bin/sh
 exec "$(dirname "$0")/python" -m pip "$@"
@@ -160,7 +160,7 @@ exec "$(dirname "$0")/python" -m pip "$@"
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """The Python that lies below."""
+    """The Python below."""
 
     base: str
     version: tuple[int, int, int]
@@ -169,7 +169,7 @@ class _Below:
 
 
 def make_own_venv(folder: Path, python: str) -> Path:
-    """Make the environment in a folder, where it may stand already; return its interpreter."""
+    """Create the environment in a folder if it is missing; return its interpreter."""
     below = _ask(python, Path(python).stat().st_mtime_ns)
     name = f"python{below.version[0]}.{below.version[1]}"
     packages = folder / "lib" / name / "site-packages"
@@ -182,7 +182,7 @@ def make_own_venv(folder: Path, python: str) -> Path:
         "version": ".".join(map(str, below.version)),
     }
     (folder / "pyvenv.cfg").write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
-    # addsitedir follows the .pth files below too, by which packages are installed editable.
+    # addsitedir also reads the .pth files there, which editable installs use.
     lines = [f"import site; site.addsitedir({path!r})\n" for path in below.packages]
     (packages / "below.pth").write_text("".join(lines), encoding="utf-8")
     for link in ("python", "python3", name):
@@ -198,12 +198,12 @@ def make_own_venv(folder: Path, python: str) -> Path:
 
 
 def activation(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables by which programs find the environment that was made in a folder."""
+    """Return the variables with which programs find an environment in a folder."""
     path = environment.get("PATH") or os.defpath
     return {
         "VIRTUAL_ENV": str(folder),
         "PATH": f"{folder / 'bin'}{os.pathsep}{path}",
-        # A pip of another Python must not install anywhere else.
+        # Another Python's pip must not install elsewhere.
         "PIP_REQUIRE_VIRTUALENV": "1",
     }
 

@@ -1,4 +1,4 @@
-"""Records a program in this terminal, by asciinema when that is installed, else by ourselves."""
+"""Record a program in this terminal, with asciinema if it is installed."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 1 << 16
 _DEFAULT_SIZE: Final = (80, 24)
-# asciinema does not pass on the exit code of what it records; the shell that it starts writes it into a file.
+# asciinema drops the exit code of the recorded program, so a shell writes it to a file.
 _KEEP_CODE: Final = '"$@"; echo $? >"$0"'
 
 
 def record_program(
     arguments: Sequence[str], cast: Path, *, environment: Mapping[str, str] | None = None, title: str = ""
 ) -> int:
-    """Run a program in our terminal, record its output into a new file, and return its exit code."""
+    """Run a program in our terminal, record it into a new file, and return its exit code."""
     variables = dict(os.environ if environment is None else environment)
     if shutil.which(arguments[0], path=variables.get("PATH")) is None:
         raise ProgramMissing(f"{arguments[0]} is not installed", how_to_get(arguments[0]))
     if cast.exists():
-        raise SwarmError(f"{cast} is there already", "recordings are never written over; give another name")
+        raise SwarmError(f"{cast} exists already", "choose another name")
     try:
         cast.parent.mkdir(parents=True, exist_ok=True)
         asciinema = shutil.which("asciinema", path=variables.get("PATH"))
@@ -52,11 +52,11 @@ def record_program(
             return _record_by_asciinema(asciinema, arguments, cast, variables, title)
         return record_on_pty(arguments, cast, environment=variables, title=title)
     except OSError as error:
-        raise AdapterError(f"{cast} cannot be recorded: {error.strerror or error}") from error
+        raise AdapterError(f"cannot record {cast}: {error.strerror or error}") from error
 
 
 def asciinema_command(asciinema: str, arguments: Sequence[str], cast: Path, title: str, version: str) -> list[str]:
-    """Return the command line of asciinema that records a program as asciicast v2."""
+    """Return the command of asciinema that records a program as asciicast v2."""
     words = [asciinema, "rec", "--quiet", "--command", shlex.join(arguments)]
     if title:
         words += ["--title", title]
@@ -66,7 +66,7 @@ def asciinema_command(asciinema: str, arguments: Sequence[str], cast: Path, titl
 
 
 def record_on_pty(arguments: Sequence[str], cast: Path, *, environment: Mapping[str, str], title: str = "") -> int:
-    """Record a program on a terminal that we make for it; without one of ours, that has 80x24 and gets no keys."""
+    """Record a program in a pseudo-terminal. Without a terminal of ours, it has 80x24 and no input."""
     columns, rows = _terminal_size()
     writer = CastWriter.begin(cast, columns, rows, title)
     child = spawn_on_terminal(arguments, rows=rows, columns=columns, environment=environment)
@@ -75,25 +75,25 @@ def record_on_pty(arguments: Sequence[str], cast: Path, *, environment: Mapping[
             _relay(child, resized, writer)
         child.wait()
     finally:
-        # When we are interrupted, the program loses its terminal, as when a window is closed.
+        # If we are interrupted, the program loses its terminal, as if a window was closed.
         child.close(force=True)
         writer.close()
     return 128 + (child.signalstatus or 0) if child.exitstatus is None else child.exitstatus
 
 
 async def record_pane(tmux: Tmux, session: str, cast: Path) -> None:
-    """Record an agent's pane from now on, beginning with its present screen; the recorder ends with the pane."""
+    """Record an agent's pane from now on, with its present screen first. The recorder exits with the pane."""
     panes = await tmux.list_panes()
     pane = next((pane for pane in panes if pane.session == session and pane.window == AGENT_WINDOW), None)
     if pane is None:
-        raise AdapterError(f"{session} has no pane to record")
+        raise AdapterError(f"no pane to record: {session}")
     screen = (await tmux.capture([session])).get(session) or ""
     try:
         writer = CastWriter.begin(cast, pane.width, pane.height, session)
         writer.output(screen.rstrip("\n").replace("\n", "\r\n").encode())
         writer.close()
     except OSError as error:
-        raise AdapterError(f"{cast} cannot be written: {error.strerror or error}") from error
+        raise AdapterError(f"cannot write {cast}: {error.strerror or error}") from error
     await tmux.pipe_pane(session, [sys.executable, "-I", "-S", cast_writer.__file__, str(cast)])
 
 
@@ -111,10 +111,10 @@ def _record_by_asciinema(
 
 
 def _relay(child: pexpect.spawn[bytes], resized: int, writer: CastWriter) -> None:
-    """Pass on what is typed to the program and what it writes to the person, until it has closed its terminal.
+    """Pass input to the program and its output to the user, until the program closes its terminal.
 
-    pexpect's `interact` needs a terminal of ours, loses what a program writes right before it ends, and does not see
-    that a window gets another size.
+    pexpect's `interact` requires a terminal, loses the last output of a program, and ignores changes of the window's
+    size.
     """
     terminal = child.child_fd
     sources = [terminal, resized, *([0] if os.isatty(0) else [])]
@@ -135,7 +135,7 @@ def _relay(child: pexpect.spawn[bytes], resized: int, writer: CastWriter) -> Non
             try:
                 block = os.read(terminal, _BLOCK)
             except OSError:
-                # This is how Linux reports that the last program on the terminal has ended.
+                # On Linux, this means that the last program on the terminal has exited.
                 return
             if not block:
                 return
@@ -172,7 +172,7 @@ def _raw_terminal() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _resizes() -> Iterator[int]:
-    """Return a descriptor that becomes readable when the terminal gets another size."""
+    """Return a descriptor that becomes readable when the terminal's size changes."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
 

@@ -1,4 +1,4 @@
-"""Temporary folders; those of a killed process are removed by the next one."""
+"""Temporary folders. Folders of a killed process are removed by the next process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Final
 _LOCK_FILE: Final = "in-use"
 _MEMORY_FOLDER: Final = Path("/dev/shm")
 _SPACE_NEEDED: Final = 512 * 1024 * 1024
-# Of a socket's 107 bytes, the programs that use a folder need most themselves.
+# The programs that use a folder need most of the 107 bytes of a socket's path.
 _LONGEST_PARENT: Final = 30
 _PLAIN_PATH: Final = re.compile(r"/[\w./@+-]*")
 
 
 class ScratchFolder:
-    """A folder that is removed by `close`, or by the next process with the same `prefix` after we were killed."""
+    """A folder that is removed by `close`, or by the next process with the same `prefix` if we are killed."""
 
     _lock = -1
 
@@ -44,20 +44,20 @@ def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         lock = os.open(path / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Another process may have removed it as abandoned before it was locked.
+        # Another process may have removed the folder before it was locked.
         if (path / _LOCK_FILE).exists():
             return path, lock
         os.close(lock)
 
 
 def short_folder(preferred: str | None = None) -> Path:
-    """Return a folder, by default the temporary one, if the path of a socket fits below it unquoted; else /tmp."""
+    """Return a folder with a short path that needs no quotes, for sockets: by default the temporary one, or /tmp."""
     folder = preferred or tempfile.gettempdir()
     return Path(folder if len(folder) <= _LONGEST_PARENT and _PLAIN_PATH.fullmatch(folder) else "/tmp")
 
 
 def memory_folder() -> Path:
-    """Return a folder in memory, if it has space: a new file takes 0.01 ms there instead of 0.5."""
+    """Return a folder in memory if it has space. A new file there takes 0.01 ms instead of 0.5 ms."""
     try:
         status = os.statvfs(_MEMORY_FOLDER)
     except OSError:
@@ -67,11 +67,11 @@ def memory_folder() -> Path:
 
 
 def remove_abandoned(parent: Path, prefix: str) -> None:
-    """Remove the folders of processes that were killed, whose locks the kernel has released."""
+    """Remove the folders of killed processes, whose locks the kernel has released."""
     with os.scandir(parent) as found:
         folders = [Path(entry.path) for entry in found if entry.name.startswith(prefix)]
     for folder in folders:
-        # It belongs to another user, or is being made or removed at this moment.
+        # The folder belongs to another user, or is just being created or removed.
         with contextlib.suppress(OSError):
             descriptor = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

@@ -1,4 +1,4 @@
-"""Serve a folder locally."""
+"""Serve a folder on this machine, and post to a webhook."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _Handler(SimpleHTTPRequestHandler):
     timeout = 30
 
     def send_head(self) -> IO[bytes] | None:  # type: ignore[override]  # typeshed names two concrete classes
-        # A page elsewhere could read ours by a name of its own that resolves to this machine.
+        # Another page could read ours through a domain name that resolves to this machine.
         host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
         if host not in _NAMES_OF_LOOPBACK:
-            self.send_error(HTTPStatus.FORBIDDEN, "this page is served to this machine only")
+            self.send_error(HTTPStatus.FORBIDDEN, "this page is for this machine only")
             return None
         root = Path(self.directory).resolve()
         path = Path(self.translate_path(self.path))
@@ -49,47 +49,47 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *words: object) -> None:
-        """Log no request."""
+        """Log no requests."""
 
 
 class _Server(ThreadingHTTPServer):
-    """A server that says nothing of browsers that have gone away in the middle of an answer."""
+    """A server that ignores browsers that disconnect during an answer."""
 
     def handle_error(self, request: object, client_address: object) -> None:
         error = sys.exception()
         if not isinstance(error, OSError):
-            print(f"a request could not be answered: {error!r}", file=sys.stderr)
+            print(f"cannot answer a request: {error!r}", file=sys.stderr)
 
 
 def serve_folder(folder: Path, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serve a folder on the loopback until interrupted, and pass the address to `on_ready`; port 0 is a free one."""
+    """Serve a folder on the loopback until interrupted, and pass the address to `on_ready`. Port 0 is any free port."""
     try:
         server = _Server((LOOPBACK, port), partial(_Handler, directory=str(folder)))
     except (OSError, OverflowError) as error:
         raise AdapterError(
-            f"port {port} cannot be served on", f"{error}; leave the port out and a free one is taken"
+            f"cannot serve on port {port}", f"{error}; leave out the port to use any free one"
         ) from error
     with server:
         try:
             on_ready(f"http://{LOOPBACK}:{server.server_port}/")
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
-            print("no longer served", file=sys.stderr)
+            print("stopped", file=sys.stderr)
 
 
 TIMEOUT: Final = 8.0
-"""For each wait; whoever starts the process bounds the whole."""
+"""For each wait. The caller limits the total time."""
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Follows no redirection: a POST would become a GET."""
+    """Follows no redirects, because a POST would become a GET."""
 
     def redirect_request(self, *_: object, **__: object) -> None:
         return None
 
 
 def main() -> int:
-    """Post what standard input says; return 1 with a sentence on standard error when it was not taken."""
+    """Post standard input; return 1 with an error on standard error if it is not accepted."""
     address, _, body = sys.stdin.buffer.read().partition(b"\n")
     headers = {"Content-Type": "application/json", "User-Agent": "swarm-tui"}
     try:
@@ -100,10 +100,10 @@ def main() -> int:
         print(f"it answered {error.code}", file=sys.stderr)
         return 1
     except URLError as error:
-        print(f"it cannot be reached: {error.reason}", file=sys.stderr)
+        print(f"cannot connect: {error.reason}", file=sys.stderr)
         return 1
     except (OSError, ValueError, UnicodeError) as error:
-        print(f"it cannot be posted to: {error}", file=sys.stderr)
+        print(f"cannot post: {error}", file=sys.stderr)
         return 1
     return 0
 

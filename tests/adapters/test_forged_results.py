@@ -182,8 +182,8 @@ def test_crash_after_the_session_changes_nothing(code: int) -> None:
 @pytest.mark.parametrize(
     ("content", "code", "problem"),
     [
-        (record(0, START) + record(1, FINISH), 0, "the process ended before pytest's session did, with code 0"),
-        (WHOLE, 1, "pytest ended with code 0, and its process with code 1"),
+        (record(0, START) + record(1, FINISH), 0, "the process exited before the end of pytest's session, with code 0"),
+        (WHOLE, 1, "pytest exited with code 0, but its process with code 1"),
         (WHOLE.replace(SECRET, b"guessed"), 0, "something other"),
         (WHOLE[len(SECRET) :], 0, "something other"),
         (record(0, START) + record(2, FINISH), 0, "something other"),

@@ -314,7 +314,7 @@ def test_a_git_that_is_too_old_is_refused_at_once(
 
 
 def test_a_command_that_hangs_is_ended_with_its_helpers(repository: Repository) -> None:
-    with pytest.raises(ProgramTimeout, match="did not end within"):
+    with pytest.raises(ProgramTimeout, match="did not exit within"):
         repository.run("-c", "alias.wait=!sleep 1000; true", "wait", timeout=0.2)
 
 

@@ -56,7 +56,7 @@ async def test_nothing_is_evaluated_by_a_shell(tmp_path: Path) -> None:
 async def test_overtime_ends_the_whole_process_group(tmp_path: Path, handler: str) -> None:
     note = tmp_path / "child"
     script = f"{handler} sh -c '{handler} echo $$ > {note}; while :; do sleep 0.1; done' & wait; sleep 1000"
-    with pytest.raises(ProgramTimeout, match=r"sh -c .* did not end within 0.5 s"):
+    with pytest.raises(ProgramTimeout, match=r"sh -c .* did not exit within 0.5 s"):
         await run_process(["sh", "-c", script], timeout=0.5)
     # On a busy machine the child was perhaps not begun yet.
     await eventually(lambda: not (told := note.exists() and note.read_text()) or not is_running(int(told)), "its end")
@@ -89,12 +89,12 @@ async def test_a_missing_program_says_how_to_get_it() -> None:
 
 async def test_a_file_that_is_no_program_is_missing_too(tmp_path: Path) -> None:
     (tmp_path / "mngr").write_text("no program")
-    with pytest.raises(ProgramMissing, match="cannot be run"):
+    with pytest.raises(ProgramMissing, match="is not executable"):
         await run_process([str(tmp_path / "mngr")])
 
 
 async def test_a_folder_that_is_gone_is_not_taken_for_a_missing_program(tmp_path: Path) -> None:
-    with pytest.raises(AdapterError, match="that folder does not exist any more") as caught:
+    with pytest.raises(AdapterError, match="the folder does not exist any more") as caught:
         await run_process(["true"], cwd=tmp_path / "gone")
     assert not isinstance(caught.value, ProgramMissing)
 

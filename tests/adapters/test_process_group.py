@@ -56,7 +56,7 @@ def test_an_interrupt_ends_the_group_that_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_blocking_run_is_bounded_and_says_so() -> None:
-    with pytest.raises(ProgramTimeout, match=r"`sh -c sleep 1000` did not end within 0.2 s"):
+    with pytest.raises(ProgramTimeout, match=r"`sh -c sleep 1000` did not exit within 0.2 s"):
         run_process_blocking(["sh", "-c", "sleep 1000"], timeout=0.2)
     finished = run_process_blocking(["sh", "-c", "echo out; echo err >&2; exit 3"])
     assert (finished.code, finished.text, finished.error_text) == (3, "out\n", "err\n")
@@ -66,10 +66,10 @@ def test_what_cannot_be_started_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     with pytest.raises(ProgramMissing, match="is not installed"):
         start_group(["no-such-program"], environment={})
-    with pytest.raises(ProgramMissing, match="cannot be run"):
+    with pytest.raises(ProgramMissing, match="is not executable"):
         start_group([str(tmp_path / "text")], environment={})
-    with pytest.raises(AdapterError, match="cannot be started in"):
+    with pytest.raises(AdapterError, match=r"cannot start .* in "):
         start_group(["true"], environment={}, cwd=tmp_path / "gone")
-    with pytest.raises(AdapterError, match="cannot be started") as caught:
+    with pytest.raises(AdapterError, match="cannot start") as caught:
         start_group(["true", "\0"], environment={})
     assert "NUL" in caught.value.hint

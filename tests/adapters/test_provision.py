@@ -23,7 +23,7 @@ def private_mngr(folder: Path) -> Path:
     return folder / ".local" / "share" / "swarm-tui" / "mngr" / "bin" / "mngr"
 
 
-async def test_the_order_is_what_was_named_then_path_then_our_own(tmp_path: Path) -> None:
+async def test_named_mngr_comes_before_path_and_private(tmp_path: Path) -> None:
     own = make_mngr(private_mngr(tmp_path), "0.3.1")
     assert (await find_mngr(None, surroundings(tmp_path))).path == str(own)
     on_path = make_mngr(tmp_path / "bin" / "mngr", "0.3.2")
@@ -36,7 +36,7 @@ async def test_the_order_is_what_was_named_then_path_then_our_own(tmp_path: Path
     assert (found.path, found.version, found.origin) == (str(named), "0.3.4", "--mngr")
 
 
-async def test_a_mngr_on_path_that_is_too_old_gives_way_to_our_own(tmp_path: Path) -> None:
+async def test_old_mngr_on_path_is_replaced_by_private(tmp_path: Path) -> None:
     make_mngr(tmp_path / "bin" / "mngr", "0.2.2")
     with pytest.raises(ProgramMissing, match=r"mngr 0.2.2 is at .*; 0.3 is needed .*doctor --fix"):
         await find_mngr(None, surroundings(tmp_path))
@@ -44,22 +44,22 @@ async def test_a_mngr_on_path_that_is_too_old_gives_way_to_our_own(tmp_path: Pat
     assert (await find_mngr(None, surroundings(tmp_path))).origin == "private"
 
 
-async def test_a_named_one_that_does_not_work_is_never_passed_over_in_silence(tmp_path: Path) -> None:
+async def test_named_mngr_that_fails_is_an_error(tmp_path: Path) -> None:
     make_mngr(private_mngr(tmp_path))
     old = make_mngr(tmp_path / "old", "0.2.2")
     broken = make_program(tmp_path / "broken", "echo Traceback >&2; exit 1")
     for named, words in (
-        ("/nowhere/mngr", "is no program"),
+        ("/nowhere/mngr", "is not a program"),
         (str(old), "mngr 0.2.2"),
-        (str(broken), "no known version"),
+        (str(broken), "an unknown version"),
     ):
         with pytest.raises(ProgramMissing, match=words):
             await find_mngr(named, surroundings(tmp_path))
-        with pytest.raises(ProgramMissing, match="SWARM_MNGR names"):
+        with pytest.raises(ProgramMissing, match="SWARM_MNGR is"):
             await find_mngr(None, surroundings(tmp_path, SWARM_MNGR=named))
 
 
-async def test_the_folder_we_are_in_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_version_is_independent_of_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The real mngr fails in a repository that git refuses, because it belongs to another user.
     named = tmp_path / "mngr"
     named.write_text('#!/bin/sh\n[ "$PWD" = / ] || exit 1\necho "mngr 0.3.0"\n')
@@ -68,15 +68,15 @@ async def test_the_folder_we_are_in_does_not_matter(tmp_path: Path, monkeypatch:
     assert (await find_mngr(str(named), surroundings(tmp_path))).version == "0.3.0"
 
 
-async def test_without_any_the_sentence_says_what_to_do(tmp_path: Path) -> None:
+async def test_missing_mngr_has_hint(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing) as caught:
         await find_mngr(None, surroundings(tmp_path))
     assert str(caught.value) == (
-        "mngr is not installed (`swarm-tui doctor --fix` puts it into an environment of its own)"
+        "mngr is not installed (install it into a private environment with `swarm-tui doctor --fix`)"
     )
 
 
-def test_only_versions_that_speak_as_we_do_are_supported() -> None:
+def test_versions_before_0_3_are_unsupported() -> None:
     assert [is_supported(version) for version in ("0.3.0", "0.3.17", "0.2.9", "0.30.0", "0.4.0", "")] == [
         True, True, False, True, True, False,
     ]  # fmt: skip
@@ -93,7 +93,7 @@ async def test_untested_version_is_used_with_a_warning(tmp_path: Path) -> None:
     assert (tested.origin, tested.warning) == ("private", "")
 
 
-def test_the_private_environment_is_where_data_belongs(tmp_path: Path) -> None:
+def test_private_environment_is_in_data_folder(tmp_path: Path) -> None:
     assert private_folder({"HOME": "/h"}) == Path("/h/.local/share/swarm-tui/mngr")
     assert private_folder({"HOME": "/h", "XDG_DATA_HOME": "/d"}) == Path("/d/swarm-tui/mngr")
     assert private_folder({"HOME": "/h", "XDG_DATA_HOME": "relative"}) == Path("/h/.local/share/swarm-tui/mngr")
@@ -124,7 +124,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 MAKES_MNGR = 'printf "#!/bin/sh\\necho mngr 0.3.0\\n" > "$(dirname "$0")/mngr"; chmod +x "$(dirname "$0")/mngr"'
 
 
-async def test_mngr_is_put_into_an_environment_of_its_own_and_says_what_it_does(tools: Path) -> None:
+async def test_mngr_is_installed_into_private_environment(tools: Path) -> None:
     make_python(tools, pip=MAKES_MNGR)
     said: list[str] = []
     found = await install_mngr(said.append, environment=surroundings(tools))
@@ -136,7 +136,7 @@ async def test_mngr_is_put_into_an_environment_of_its_own_and_says_what_it_does(
     assert "modal" not in words
 
 
-async def test_a_second_time_the_environment_is_kept_and_a_broken_one_is_made_again(tools: Path) -> None:
+async def test_only_broken_environment_is_created_again(tools: Path) -> None:
     make_python(tools, pip=MAKES_MNGR)
     await install_mngr(lambda _: None, environment=surroundings(tools))
     await install_mngr(lambda _: None, plugins=("claude", "modal"), environment=surroundings(tools))
@@ -147,13 +147,13 @@ async def test_a_second_time_the_environment_is_kept_and_a_broken_one_is_made_ag
     assert (tools / "venvs").read_text() == "venv\nvenv\n"
 
 
-async def test_when_pip_fails_its_last_words_are_told(tools: Path) -> None:
+async def test_pip_failure_has_last_line(tools: Path) -> None:
     make_python(tools, pip="echo 'ERROR: No matching distribution found' >&2; exit 1")
     with pytest.raises(AdapterError, match=r"No matching distribution found.*package index"):
         await install_mngr(lambda _: None, environment=surroundings(tools))
 
 
-async def test_a_mngr_that_does_not_start_after_all_is_told(tools: Path) -> None:
+async def test_installed_mngr_that_does_not_start_is_an_error(tools: Path) -> None:
     make_python(tools, pip=":")
     with pytest.raises(AdapterError, match="does not start"):
         await install_mngr(lambda _: None, environment=surroundings(tools))
@@ -169,7 +169,7 @@ def make_own_python(folder: Path, *, pip: str) -> Path:
     )
 
 
-async def test_where_no_python_is_new_enough_a_uv_beside_the_environment_fetches_one(tools: Path) -> None:
+async def test_uv_downloads_python_if_all_are_too_old(tools: Path) -> None:
     make_python(tools, pip=MAKES_MNGR)
     script = (tools / "bin" / "python3.12").read_text()
     (tools / "bin" / "python3.12").unlink()
@@ -186,13 +186,13 @@ async def test_where_no_python_is_new_enough_a_uv_beside_the_environment_fetches
     assert (found.path, found.version) == (str(private_mngr(tools)), "0.3.0")
     folder = private_mngr(tools).parents[1]
     assert said[:3] == [
-        f"no Python 3.12 was found: installing uv into {folder.parent}/uv to fetch one",
-        f"fetching Python 3.12 into {folder.parent}/python",
-        f"making {folder} with Python 3.12.0 ({fetched})",
+        f"no Python 3.12 found: installing uv into {folder.parent}/uv to download one",
+        f"downloading Python 3.12 into {folder.parent}/python",
+        f"creating {folder} with Python 3.12.0 ({fetched})",
     ]
 
 
-async def test_without_a_uv_the_sentence_names_the_ways_to_a_python(tools: Path) -> None:
+async def test_missing_python_has_hint(tools: Path) -> None:
     own = make_own_python(tools, pip="exit 1")
     with pytest.raises(ProgramMissing, match=r"mngr needs Python 3\.12 or newer, and none was found"):
         await install_mngr(lambda _: None, environment=surroundings(tools), own_python=str(own))

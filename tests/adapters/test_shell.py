@@ -100,12 +100,12 @@ def test_a_program_left_behind_does_not_keep_the_command_from_ending(tmp_path: P
 
 
 def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
-    with pytest.raises(AdapterError, match="cannot be started"):
+    with pytest.raises(AdapterError, match="cannot start"):
         run("true", tmp_path / "gone")
 
 
 def test_a_line_with_a_nul_byte_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AdapterError, match="cannot be started"):
+    with pytest.raises(AdapterError, match="cannot start"):
         run("echo \0", tmp_path)
 
 

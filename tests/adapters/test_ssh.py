@@ -59,7 +59,9 @@ def test_ssh_settings_say_what_a_person_leaves_out() -> None:
 def test_a_machine_behind_another_keeps_the_name_that_leads_to_it(way: str) -> None:
     target = target_in_settings("box1", f"{SETTINGS}{way}\n")
     assert (target.address, target.port, target.is_found_by_name) == ("box1", 2222, True)
-    assert connection_error(target, "Host key verification failed.").hint == "`ssh box1` shows it and asks"
+    assert (
+        connection_error(target, "Host key verification failed.").hint == "run `ssh box1`, which shows the key and asks"
+    )
     assert not target_in_settings("box1", f"{SETTINGS}proxycommand none\n").is_found_by_name
 
 
@@ -67,7 +69,7 @@ def test_a_machine_with_an_ipv6_address_keeps_its_name_too() -> None:
     target = target_in_settings("box1", SETTINGS.replace("10.0.0.5", "fe80::1"))
     assert (target.address, target.is_found_by_name) == ("box1", True)
     check_address(target.address)
-    with pytest.raises(UsageError, match=r"IPv6 address, such as fe80::1 \(give it a name"):
+    with pytest.raises(UsageError, match=r"IPv6 addresses: fe80::1 \(add a name"):
         check_address(target_in_settings("fe80::1", "hostname fe80::1\n").address)
 
 
@@ -88,18 +90,18 @@ def test_no_word_of_a_machine_is_taken_for_an_option() -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", "set up anew"),
-        ("Host key verification failed.", "not known (`swarm-tui hosts add`"),
+        ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", "was reinstalled"),
+        ("Host key verification failed.", "unknown host key: me@box1 (run `swarm-tui hosts add`"),
         ("WARNING: UNPROTECTED PRIVATE KEY FILE!\nPermission denied (publickey).", "chmod 600 /k"),
-        ("me@box1: Permission denied (publickey).", "accepts no key of yours"),
-        ("ssh: Could not resolve hostname box1: Name or service not known", "no machine named box1"),
+        ("me@box1: Permission denied (publickey).", "accepts none of your keys"),
+        ("ssh: Could not resolve hostname box1: Name or service not known", "unknown host: box1"),
         ("ssh: connect to host box1 port 22: Connection refused", "nothing listens at port 22"),
-        ("ssh: connect to host box1 port 22: Connection timed out", "did not answer within 10 s"),
+        ("ssh: connect to host box1 port 22: Connection timed out", "no answer from me@box1 within 10 s"),
         (
             "kex_exchange_identification: \x1b[31mConnection closed",
             "ssh to me@box1 failed: kex_exchange_identification: Con",
         ),
-        ("", "without a word"),
+        ("", "no error message"),
     ],
 )
 def test_a_complaint_of_ssh_says_what_to_do(said: str, expected: str) -> None:

@@ -46,7 +46,7 @@ def port(tmp_path: Path) -> Iterator[int]:
     address = process.stdout.readline().strip()
     yield int(address.rstrip("/").rpartition(":")[2])
     os.kill(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=PATIENCE)[1] == "no longer served\n"
+    assert process.communicate(timeout=PATIENCE)[1] == "stopped\n"
     assert process.returncode == 0
 
 
@@ -97,9 +97,9 @@ def test_a_port_that_is_taken_is_an_error_in_words(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(AdapterError, match="cannot be served on"):
+        with pytest.raises(AdapterError, match="cannot serve on"):
             serve_folder(tmp_path, taken.getsockname()[1], lambda address: None)
-    with pytest.raises(AdapterError, match="cannot be served on"):
+    with pytest.raises(AdapterError, match="cannot serve on"):
         serve_folder(tmp_path, 99_999, lambda address: None)
 
 

@@ -85,7 +85,7 @@ async def test_a_process_that_ends_in_the_middle_costs_only_the_test_that_ended_
 ) -> None:
     made = await run(make_copy(tmp_path / "copy"), "good", name, "skipped", "last")
     assert made.outcomes == {"good": "passed", "skipped": "skipped", "last": "passed"}
-    assert f"ended in the middle of test_it.py::test_{name}, with code {code}" in made.complaint
+    assert f"exited in the middle of test_it.py::test_{name}, with code {code}" in made.complaint
 
 
 async def test_an_internal_error_is_no_collection(tmp_path: Path) -> None:

@@ -493,4 +493,4 @@ def test_a_merge_request_is_opened_with_glab_where_the_remote_is_a_gitlab(
     )
     asyncio.run(asking)
     said = (folder / "said").read_text().split("\0")
-    assert said[6].endswith("line\n\n… and more: `swarm-tui fixes --pr` prints all of it.\n")
+    assert said[6].endswith("line\n\n… truncated; for the rest run `swarm-tui fixes --pr`.\n")

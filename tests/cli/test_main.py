@@ -187,7 +187,7 @@ def test_failure_prints_problem_and_hint_without_traceback(
     monkeypatch.setenv("SWARM_MNGR", str(tmp_path / "no-mngr"))
     assert run_command_line(["doctor", "--fix"]) == 2
     captured = capsys.readouterr()
-    assert captured.err.startswith(f"swarm-tui: SWARM_MNGR names {tmp_path}/no-mngr, which is no program\nhint: ")
+    assert captured.err.startswith(f"swarm-tui: SWARM_MNGR is not a program: {tmp_path}/no-mngr\nhint: ")
     assert "Traceback" not in captured.err
 
 

@@ -49,7 +49,7 @@ def test_a_sweep_that_came_from_elsewhere_is_named_by_its_folder(
     [
         (["nothing"], "unknown sweep: 'nothing'"),
         (["-o", "."], "contains other files than a report of swarm-tui"),
-        (["--serve", "99999"], "port 99999 cannot be served on"),
+        (["--serve", "99999"], "cannot serve on port 99999"),
     ],
 )
 def test_misuse_is_a_sentence(

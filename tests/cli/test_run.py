@@ -68,7 +68,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         (("--integrator-prompt", "nowhere.md"), ("cannot read prompt template nowhere.md: No such file",)),
         (("--integrator-prompt", "test_a.py"), ("invalid prompt template test_a.py, line 2",)),
         (("--pass-env", "NO_SUCH_TOKEN"), ("--pass-env: NO_SUCH_TOKEN is not set",)),
-        (("--", "--no-such-option"), ("pytest refuses this", "unrecognized arguments")),
+        (("--", "--no-such-option"), ("invalid options for pytest", "unrecognized arguments")),
         (("--", "-k", "nothing"), ("pytest finds no tests here",)),
     ],
 )
@@ -91,7 +91,7 @@ def test_missing_git_commit_identity_or_mngr_is_reported(project: GitProject, tm
     assert_refused(run(tmp_path / "bare"), "is not in a git repository", "git init")
     empty = GitProject(tmp_path / "empty")
     assert_refused(run(empty.root), "has no commits yet", "commit something first")
-    assert_refused(run(project.root), "SWARM_MNGR names /no/mngr", "doctor --fix")
+    assert_refused(run(project.root), "SWARM_MNGR is not a program: /no/mngr", "doctor --fix")
     project.git("config", "--unset", "user.email")
     project.git("config", "user.useConfigOnly", "true")
     assert_refused(run(project.root, mngr=fake_mngr), "git does not know who you are", "git config --global")

@@ -82,7 +82,7 @@ def test_process_that_leaves_early_has_no_result(project: GitProject, tmp_path: 
     commit = project.commit("Leave", {"test_it.py": "import os\ndef test_it(): os._exit(0)\n"})
     answer = run(tmp_path, commit)
     report = read_report(base64.b64decode(answer["received"]), answer["secret"].encode())
-    assert report.problem(answer["code"]) == "the process ended before pytest's session did, with code 0"
+    assert report.problem(answer["code"]) == "the process exited before the end of pytest's session, with code 0"
 
 
 def test_set_up_is_run_once_and_its_failure_is_named(project: GitProject, tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def without_any_python(tools: Tools, program: Path) -> str:
         [program, "doctor", "--fix"], env=environment, cwd=home, capture_output=True, text=True, timeout=_TIMEOUT
     )
     problem = next((line for line in done.stderr.splitlines() if line.startswith("swarm-tui: ")), "")
-    if done.returncode != 2 or "none was found; uv could not fetch one: " not in problem:
+    if done.returncode != 2 or "none was found; uv cannot download one: " not in problem:
         raise InstallFailed(f"`doctor --fix` without a Python exits with {done.returncode}:\n{done.stderr[-2000:]}")
     return f"where none can be fetched: well ({problem[:80]} ...)"
 

@@ -110,7 +110,7 @@ def test_spec_names_the_sweep(tmp_path: Path) -> None:
 def test_unwritable_log_gives_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "s.feeder.log").mkdir()
     assert run_command_line(["simulate", "--headless", str(tmp_path / "s")]) == 1
-    assert capsys.readouterr().err == f"swarm-tui: {tmp_path}/s.feeder.log cannot be written: Is a directory\n"
+    assert capsys.readouterr().err == f"swarm-tui: cannot write {tmp_path}/s.feeder.log: Is a directory\n"
 
 
 def test_spent_budget_stops_launching_until_raised() -> None:

@@ -223,7 +223,7 @@ async def test_run_that_takes_too_long_blames_no_agent(tmp_path: Path) -> None:
     work = Work({"FIX_TEST": SUCCEEDED}, [("[FIX_TEST] Wait", {"tests/test_shop.py": slow})])
     record = (await sweep(prepare(tmp_path, {"test_clean": work}, timeout=2.0)))["test_clean"]
     assert (record.result, check_of(record).verdict) == (Result.CLAIMED, "impossible")
-    assert "did not end within 2 s" in record.reason
+    assert "did not exit within 2 s" in record.reason
 
 
 async def test_base_that_was_green_before_is_not_run_again(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ async def test_python_without_pytest_is_reported(project: GitProject, tmp_path: 
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
-    with pytest.raises(ProgramMissing, match="has no pytest"):
+    with pytest.raises(ProgramMissing, match="pytest is not installed"):
         await find_tests(Repository.open(project.root), project.root, RunOptions(python=str(bare)), lambda _: None)
 
 
@@ -190,7 +190,7 @@ async def test_tests_outside_of_rootdir_are_refused(tmp_path: Path) -> None:
 
 async def test_conftest_that_cannot_be_imported_is_named(project: GitProject) -> None:
     project.write({"conftest.py": "import no_such_module\n"})
-    with pytest.raises(AdapterError, match=r"conftest\.py cannot be imported: .*No module named 'no_such_module'"):
+    with pytest.raises(AdapterError, match=r"cannot import .*conftest\.py: .*No module named 'no_such_module'"):
         await find(project)
 
 

@@ -193,7 +193,7 @@ async def test_the_end_is_told_too(tmp_path: Path) -> None:
         (("swarm-no-such-program",), "notify.command does not work: swarm-no-such-program is not installed"),
         (("false",), "notify.command does not work: it ended with code 1"),
         (("sh", "-c", "echo first; echo '\033[31mno net' >&2; exit 3"), "notify.command does not work: no net"),
-        (("sleep", "1000"), "notify.command does not work: `sleep 1000` did not end within 0.5 s and was stopped"),
+        (("sleep", "1000"), "notify.command does not work: `sleep 1000` did not exit within 0.5 s and was stopped"),
     ],
 )
 async def test_what_does_not_work_is_noted_once(tmp_path: Path, command: tuple[str, ...], told: str) -> None:

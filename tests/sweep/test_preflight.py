@@ -437,7 +437,7 @@ async def test_pass_only_after_other_tests_is_not_red(project: GitProject) -> No
 async def test_baseline_reports_why_a_result_is_unknown(project: GitProject) -> None:
     project.commit("Exit", {"conftest.py": "import os\ndef pytest_sessionfinish(): os._exit(3)\n"})
     _, output = await run(project, baseline=1)
-    reason = "pytest ended with code 0, and its process with code 3"
+    reason = "pytest exited with code 0, but its process with code 3"
     assert f"  unknown: 1 test: tests/test_good.py::test_good: {reason}" in output
 
 

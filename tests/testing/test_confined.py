@@ -151,7 +151,7 @@ async def test_run_with_too_many_processes_is_killed(confined_project: GitProjec
     )
     assert list(made.outcomes.values()) == ["passed", "failed", "passed"]
     told = made.failures["test_bomb.py::test_bomb"]
-    assert told == "it started more than 20 processes and was ended (--process-limit allows more)"
+    assert told == "stopped because of more than 20 processes (raise the limit with --process-limit)"
 
 
 @pytest.mark.slow
@@ -161,17 +161,17 @@ async def test_fork_bomb_during_collection_is_not_retried(confined_project: GitP
     confined_project.commit("base", {"test_bomb.py": bomb, "pytest.ini": PYTEST_INI})
     made = await run(confined_project, RunLimits(process_limit=20), "test_bomb.py", ["test_good", "test_last"])
     assert (made.outcomes, tried.read_text()) == ({}, "x")
-    assert made.complaint.startswith("it started more than 20 processes")
+    assert made.complaint.startswith("stopped because of more than 20 processes")
 
 
 @pytest.mark.parametrize(
     ("prepare", "error", "told"),
     [
-        (make_path, ProgramMissing, "--confine needs bwrap, which is not installed"),
+        (make_path, ProgramMissing, "--confine requires bwrap, which is not installed"),
         (
             lambda folder: make_program(folder / BWRAP, "echo 'bwrap: setting up uid map: denied' >&2; exit 1"),
             UsageError,
-            "--confine needs bwrap to make namespaces, which this machine refuses: bwrap: setting up uid map: denied",
+            "this machine does not let bwrap create namespaces: bwrap: setting up uid map: denied",
         ),
     ],
 )
@@ -188,7 +188,7 @@ def test_missing_confinement_is_reported_before_start(
         asyncio.run(check_confinement(Confinement()))
     assert str(refused.value).startswith(told)
     assert refused.value.exit_code == 2
-    assert "leave --confine out" in refused.value.hint
+    assert "leave out --confine" in refused.value.hint
 
 
 def test_home_on_a_search_path_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,5 +134,5 @@ def test_watch_without_mngr_gives_hint(agents: IsolatedMngr, tmp_path: Path) -> 
     finished = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert finished.returncode == 2
     assert finished.stderr.startswith(
-        "swarm-tui: SWARM_MNGR names /no/mngr, which is no program\nhint: `swarm-tui doctor"
+        "swarm-tui: SWARM_MNGR is not a program: /no/mngr\nhint: install it into a private environment with `swarm-tui"
     )

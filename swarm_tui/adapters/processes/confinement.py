@@ -1,7 +1,7 @@
-"""Runs programs that may be an agent's code: within bounds and, where a person wants it, confined by bwrap.
+"""Run programs that may contain code of agents: with limits and, if the user wants it, confined by bwrap.
 
-What is confined sees the system and the project's Python, which it cannot write to, an empty home, an empty /tmp and
-the copy that it works in; nothing else of the machine, no other process, and no network unless it is allowed.
+A confined program can read the system and the project's Python, and can write to its copy, an empty home and an
+empty /tmp. It cannot see other files or processes. It has no network unless that is allowed.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ BWRAP: Final = "bwrap"
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu")
 _EMPTY: Final = ("/tmp", "/var/tmp", "/run")
 _EMPTY_BYTES: Final = 1 << 30
-# Pythons of uv and pyenv; a set-up may choose any of them.
+# Pythons of uv and pyenv, which a set-up can use.
 _PYTHONS: Final = (".local/share/uv/python", ".pyenv")
 _RESOLVER: Final = "/etc/resolv.conf"
-# They name servers of the user's session.
+# Addresses of servers of the user's session.
 _DROPPED_NAMES: Final = (
     "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "DISPLAY",
     "XAUTHORITY", "DOCKER_HOST",
@@ -46,14 +46,14 @@ _PROBE_TIMEOUT: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What a confined program may see: folders to read, and folders to write to as well."""
+    """The folders that a confined program can read, and those that it can write to as well."""
 
     has_network: bool = False
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
 
     def words(self, cwd: Path) -> Iterator[str]:
-        """Yield the command line that stands before the program's own."""
+        """Yield the arguments before the program's own."""
         yield from (BWRAP, "--unshare-user", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL")
         if self.has_network:
             yield "--share-net"
@@ -65,13 +65,13 @@ class Box:
         resolver = (os.path.realpath(_RESOLVER),) if self.has_network else ()
         yield from _bound("--ro-bind-try", (*self.readable, *resolver))
         yield from _bound("--bind-try", self.writable)
-        # What is left of the root is in memory: nothing is to be written there.
+        # The rest of the root is in memory and read-only.
         yield from ("--remount-ro", "/", "--chdir", str(cwd), "--")
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedRunner:
-    """Runs programs with a limit of processes, in a box if there is one."""
+    """Runs programs with a limit on processes, and in a box if there is one."""
 
     process_limit: int = PROCESS_LIMIT
     box: Box | None = None
@@ -86,7 +86,7 @@ class BoundedRunner:
         scratch: Path | None = None,
         channel: InheritedChannel | None = None,
     ) -> Finished:
-        """Run a program to its end, as `run_process` does; it may write to `scratch` too."""
+        """Run a program to its end like `run_process`. It can write to `scratch`."""
         box = self.box
         if box is not None:
             if scratch is not None:
@@ -107,48 +107,48 @@ UNCONFINED: Final = BoundedRunner()
 
 
 def make_box(wanted: Confinement, python: str, checkout: str, readable: Iterable[str | Path]) -> Box:
-    """Return the box for runs with a Python, which may be in a copy; `readable` are further folders to read.
+    """Return the box for runs with a Python, which may be in a copy; `readable` are more folders to read.
 
-    Of the checkout a run sees the environment of that Python only: whatever else it needs has to be in the copy.
+    Of the checkout, a run can read only the environment of that Python. Everything else must be in the copy.
     """
     home = os.path.expanduser("~")
     given = [os.path.expanduser(path) for path in wanted.readable]
     on_path = [folder for name in ("PATH", "PYTHONPATH") for folder in os.environ.get(name, "").split(os.pathsep)]
     pythons = [os.path.join(home, folder) for folder in _PYTHONS]
     found = shutil.which(python) if os.sep not in python else python
-    # One in a copy is an agent's: what it says of itself is not believed.
+    # Do not run a Python inside a copy, because an agent may have replaced it.
     needed = _needs_of(found, checkout) if found and os.path.isabs(found) else ()
-    # A home that stands on a path of programs or modules is not given away for that.
+    # A home on a path of programs or modules does not become readable.
     paths = [path for path in (*on_path, *needed) if os.path.isabs(path) and not _is_within(home, path)]
     every = [*pythons, *paths, *given, *map(str, readable)]
     return Box(wanted.has_network, tuple(dict.fromkeys(path for path in every if not _is_system(path))))
 
 
 async def check_confinement(wanted: Confinement) -> None:
-    """Raise UsageError or ProgramMissing where programs cannot be confined."""
+    """Raise UsageError or ProgramMissing if programs cannot be confined."""
     if shutil.which(BWRAP) is None:
         raise ProgramMissing(
-            "--confine needs bwrap, which is not installed", f"{how_to_get(BWRAP)}, or leave --confine out"
+            "--confine requires bwrap, which is not installed", f"{how_to_get(BWRAP)}, or leave out --confine"
         )
     folder = Path("/")
     for path in wanted.readable:
         if not os.path.exists(os.path.expanduser(path)):
-            raise UsageError(f"--confine names {path}, which does not exist", "leave it out, or make it first")
+            raise UsageError(f"--confine names a missing path: {path}", "leave it out or create it")
     try:
         finished = await run_process([*Box(wanted.has_network).words(folder), "true"], timeout=_PROBE_TIMEOUT)
         told = finished.error_text.strip().splitlines() if finished.code else []
     except AdapterError as error:
         finished, told = None, [error.message]
     if finished is None or finished.code:
-        why = plain(told[-1], 200) if told else "it says no more"
+        why = plain(told[-1], 200) if told else "no reason given"
         raise UsageError(
-            f"--confine needs bwrap to make namespaces, which this machine refuses: {why}",
-            "its administrator can allow unprivileged user namespaces; or leave --confine out",
+            f"this machine does not let bwrap create namespaces: {why}",
+            "allow unprivileged user namespaces (as administrator), or leave out --confine",
         )
 
 
 def _bound(how: str, paths: Iterable[str]) -> Iterator[str]:
-    # A folder has to come before those in it, which it would hide.
+    # A folder must come before the folders inside it, which it would hide.
     for path in sorted(paths):
         yield from (how, path, path)
 
@@ -165,7 +165,7 @@ def _needs_of(python: str, checkout: str) -> tuple[str, ...]:
     try:
         return _ask(python, os.stat(python).st_mtime_ns, checkout)
     except OSError as error:
-        raise AdapterError(f"{python} cannot be run: {error.strerror or error}") from error
+        raise AdapterError(f"cannot run {python}: {error.strerror or error}") from error
 
 
 @functools.lru_cache(maxsize=32)

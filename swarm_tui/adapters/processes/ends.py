@@ -1,4 +1,4 @@
-"""Notice and kill: process ends, marked processes."""
+"""Notice when processes exit, and kill processes with a mark."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _ROUNDS: Final = 20
 
 
 def marked_processes(name: str, value: str) -> dict[int, str]:
-    """Return the process ids and command lines of our own running programs that were started with `name=value`."""
+    """Return the ids and command lines of running programs of ours that were started with `name=value`."""
     if (_PROCESSES / "self/environ").exists():
         return marked_in_proc(f"{name}={value}".encode())
     return marked_in_ps(f"{name}={value}")
 
 
 def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str, ...]:
-    """End all marked processes, TERM first and KILL after the grace; return the command lines of those ended."""
+    """Stop all marked processes, with KILL after the grace period; return their command lines."""
     deadline = time.monotonic() + _SETTLING_SECONDS
-    # One that is about to end by itself was not left running.
+    # Ignore a process that is about to exit.
     while (found := marked_processes(name, value)) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
     ended: dict[int, str] = {}
@@ -42,7 +42,7 @@ def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str
         ended |= found
         if time.monotonic() >= deadline:
             break
-        # One that ends may start another before that.
+        # A process that exits can start another one before.
         for process in found.keys() - signalled:
             _signal(process, signal.SIGTERM)
         signalled |= found.keys()
@@ -60,12 +60,12 @@ def end_marked_processes(name: str, value: str, grace: float = 1.0) -> tuple[str
 
 
 def marked_in_proc(mark: bytes) -> dict[int, str]:
-    """Return the marked processes by Linux's /proc, which takes a few milliseconds."""
+    """Return the marked processes with Linux's /proc, in a few milliseconds."""
     found: dict[int, str] = {}
     for name in os.listdir(_PROCESSES):
         if not name.isdigit():
             continue
-        # Others' processes may not be read, and any may end while we look.
+        # Processes of others are unreadable, and any process can exit now.
         with contextlib.suppress(OSError):
             with open(f"/proc/{name}/environ", "rb", buffering=0) as file:
                 environment = file.read()
@@ -76,7 +76,7 @@ def marked_in_proc(mark: bytes) -> dict[int, str]:
 
 
 def marked_in_ps(mark: str) -> dict[int, str]:
-    """Return the marked processes by `ps`, for systems without /proc."""
+    """Return the marked processes with `ps`, for systems without /proc."""
     listing = run_process_blocking(["ps", "axeww", "-o", "pid=,command="]).text
     found: dict[int, str] = {}
     for line in listing.splitlines():
@@ -92,11 +92,11 @@ def _signal(process: int, number: int) -> None:
 
 
 SHARE_OF_DESCRIPTORS: Final = 4
-"""So many processes are followed as leave the other parts of the descriptors that we may open."""
+"""One part in this number of our descriptors is used to follow processes."""
 
 
 class ProcessEnds:
-    """Follows processes for one event loop, also those that are not our children."""
+    """Follows processes, including those that are not our children, for one event loop."""
 
     def __init__(self, tell: Callable[[], object]) -> None:
         self._tell = tell
@@ -104,7 +104,7 @@ class ProcessEnds:
         """By process id."""
 
     def follow(self, process_ids: Iterable[int]) -> bool:
-        """Follow these processes and no others; return whether all their ends will be told."""
+        """Follow these processes only; return whether all their exits will be reported."""
         wanted = set(process_ids)
         for process_id in self._descriptors.keys() - wanted:
             self._forget(process_id)
@@ -121,7 +121,7 @@ class ProcessEnds:
         try:
             descriptor = os.pidfd_open(process_id)
         except ProcessLookupError:
-            # It has ended since it was seen.
+            # The process has exited already.
             asyncio.get_running_loop().call_soon(self._tell)
             return True
         except OSError:

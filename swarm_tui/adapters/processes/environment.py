@@ -1,4 +1,4 @@
-"""The environment that outside programs are started with: the variables that must not reach them are dropped here."""
+"""The environments of programs that we start."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from swarm_tui.model.masking import is_secret_name
 
 _DROPPED_NAMES: Final = frozenset(
     {
-        # Another tmux server: mngr would look for its agents there and find them all stopped.
+        # Another tmux server: mngr would not find its agents there and report them as stopped.
         "TMUX",
         "TMUX_PANE",
-        # Set while a git hook runs: git would work on that repository, whatever its folder is.
+        # Set during a git hook: git would use that repository in every folder.
         "GIT_DIR",
         "GIT_WORK_TREE",
         "GIT_INDEX_FILE",
@@ -28,20 +28,20 @@ _DROPPED_NAMES: Final = frozenset(
 )
 
 NO_BYTECODE: Final = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""Python compares the time, in seconds, and the size of a source with its bytecode: a change of equal length within one
-second would not be seen."""
+"""Python compares the time in seconds and the size of a source with its bytecode, so it would not notice a change of
+the same length within a second."""
 
 
 def own_environment() -> dict[str, str]:
-    """Return our environment without the variables that name another tmux server or another repository."""
+    """Return our environment without variables that select another tmux server or another repository."""
     return {name: value for name, value in os.environ.items() if name not in _DROPPED_NAMES}
 
 
 def scrubbed_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return our own environment without pytest's variables and without secrets, and with `extra`.
+    """Return our environment without pytest's variables and without secrets, but with `extra`.
 
-    mngr's tmux server keeps the environment of the first program that starts it, for every later agent:
-    a token is passed on only when the caller names it in `extra`.
+    mngr's tmux server passes the environment of the first program that starts it to all later agents, so a token is
+    passed on only in `extra`.
     """
     kept = {
         name: value
@@ -52,10 +52,10 @@ def scrubbed_environment(extra: Mapping[str, str] | None = None) -> dict[str, st
 
 
 def project_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for programs of a project, which may be an agent's code: allowed names, and `extra`."""
+    """Return the environment for a project's programs, which may contain code of agents: allowed names, and `extra`."""
     return passed_only(own_environment(), extra or {}) | dict(extra or {})
 
 
 def passed_variables(names: Iterable[str]) -> dict[str, str]:
-    """Return those of the variables that are set, with their values: the user has named them with `--pass-env`."""
+    """Return the variables with these names, from `--pass-env`, that are set."""
     return {name: os.environ[name] for name in names if name in os.environ}

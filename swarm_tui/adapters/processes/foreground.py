@@ -1,4 +1,4 @@
-"""Runs a program, such as an editor, in the person's own terminal, and waits for its end."""
+"""Run a program, such as an editor, in the user's terminal and wait for its end."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import asyncio
 
 ANSWER_TIMEOUT: Final = 1.0
-# Usual keys, the first screen, a cursor, usual colours, long lines in two.
+# Default keys, primary screen, visible cursor, default colours, wrapped lines.
 _USUAL_SCREEN: Final = b"\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m\x1b[?7h"
-# No mouse, and no pasting, focus or sizes in brackets.
+# No mouse, no bracketed paste, and no reports of focus or size.
 _USUAL_INPUT: Final = b"\x1b[?1000;1002;1003;1006;1015;2004;2048;1004;1l\x1b>"
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _STATUS_QUERY: Final = b"\x1b[5n"
@@ -32,22 +32,22 @@ _STATUS_ANSWER: Final = b"\x1b[0n"
 
 
 def editor_command() -> tuple[str, ...]:
-    """Return the person's editor with its options, as git finds it: $GIT_EDITOR, $VISUAL, $EDITOR, else vi."""
+    """Return the user's editor with its options like git: $GIT_EDITOR, $VISUAL, $EDITOR, or vi."""
     for name in ("GIT_EDITOR", "VISUAL", "EDITOR"):
         words = os.environ.get(name, "").strip()
         if words:
             try:
                 return tuple(shlex.split(words))
             except ValueError as error:
-                raise UsageError(f"${name} cannot be read: {error}", "set it to a program and its options") from error
+                raise UsageError(f"invalid ${name}: {error}", "set it to a program and its options") from error
     return ("vi",)
 
 
 def run_in_foreground(arguments: Sequence[str], *, cwd: Path | None, environment: Mapping[str, str]) -> int:
-    """Run a program with this terminal as its own; return its exit code.
+    """Run a program in this terminal; return its exit code.
 
-    It stays in our process group, which is the one that the terminal's keys go to. When it was killed, the terminal is
-    put back for it. A signal that is to end us ends it first; then we go on as the signal would have made us.
+    It stays in our process group, which gets the terminal's keys. If it was killed, restore the terminal. A signal that
+    would end us ends the program first.
     """
     before = _terminal_settings()
     with spawn_errors(arguments[0], cwd), _passed_on_signals() as pass_on_to:
@@ -61,9 +61,9 @@ def run_in_foreground(arguments: Sequence[str], *, cwd: Path | None, environment
 
 @contextlib.contextmanager
 def _passed_on_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """Leave ctrl+c to the program in front, and tell it to end before we do; yield what takes that program.
+    """Leave ctrl+c to the program, and pass signals that would end us to it first; yield a function for it.
 
-    A handler, unlike an ignored signal, is not inherited by it.
+    Handlers are not inherited by the program, but ignored signals would be.
     """
     programs: list[subprocess.Popen[bytes]] = []
     seen: list[int] = []
@@ -75,7 +75,7 @@ def _passed_on_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
     def pass_on_to(program: subprocess.Popen[bytes]) -> None:
         programs.append(program)
-        # A signal may have come while the program was being started.
+        # A signal may have come before the program was started.
         if seen:
             program.send_signal(seen[0])
 
@@ -83,13 +83,13 @@ def _passed_on_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
         yield pass_on_to
     if seen:
         handler = before[seen[0]]
-        # That of asyncio does nothing: the event loop has been woken up, and will see the signal.
+        # asyncio's handler does nothing, because the event loop gets the signal in another way.
         (handler if callable(handler) else _exit)(seen[0], None)
 
 
 @contextlib.contextmanager
 def _handled(handlers: Mapping[int, Callable[[int, Any], Any]]) -> Iterator[dict[int, Any]]:
-    """Handle signals within the block, but for those that were ignored when we were started; yield what did before."""
+    """Handle signals, except those that were ignored when we started; yield the previous handlers."""
     before = {number: signal.getsignal(number) for number in handlers}
     for number, handler in handlers.items():
         if before[number] is not signal.SIG_IGN:
@@ -107,7 +107,7 @@ def _exit(number: int, _frame: object) -> None:
 
 @contextlib.contextmanager
 def guarded_terminal() -> Iterator[None]:
-    """Put the terminal back when the block fails, or when a signal is to end us within it."""
+    """Restore the terminal if the block fails or a signal ends us."""
     before = _terminal_settings()
     with _handled(dict.fromkeys(_ENDING, _exit)):
         try:
@@ -118,9 +118,9 @@ def guarded_terminal() -> Iterator[None]:
 
 
 def call_on_ending_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], object]) -> None:
-    """Have an event loop call this with the exit code when a signal is to end us.
+    """Call `leave` with the exit code when a signal is to end us.
 
-    Without a terminal any more nothing has to be put back, and what draws on it would wait for ever: we end at once.
+    If the terminal is gone, exit at once, because there is nothing to restore, and writing to it would block.
     """
 
     def end(number: int) -> None:
@@ -136,7 +136,7 @@ def call_on_ending_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int
 
 @contextlib.contextmanager
 def restored_terminal() -> Iterator[None]:
-    """Leave the terminal as it was, also behind a program that lost its other end and could not clear up."""
+    """Restore the terminal, even after a program that lost its connection and could not clean up."""
     before = _terminal_settings()
     try:
         yield
@@ -152,7 +152,7 @@ def _terminal_settings() -> list[Any] | None:
 
 
 def _put_back(before: list[Any] | None) -> None:
-    # A terminal that was closed needs nothing any more.
+    # A closed terminal does not need to be restored.
     with contextlib.suppress(OSError, termios.error):
         if before is not None:
             termios.tcsetattr(0, termios.TCSANOW, before)
@@ -161,10 +161,10 @@ def _put_back(before: list[Any] | None) -> None:
 
 
 def drop_late_answers(terminal: int, timeout: float = ANSWER_TIMEOUT) -> bool:
-    """Read and drop a terminal's answers to queries of a program that has ended; return whether all have come.
+    """Read and drop a terminal's late answers to queries of an exited program; return whether all have come.
 
-    tmux and vim query what a terminal can do, and end without waiting. The next program would read a late answer as
-    keys. Terminals answer in order, so that the answer to a query of ours is the last one.
+    tmux and vim query the terminal and exit without waiting, and the next program would read a late answer as keys.
+    Terminals answer in order, so wait for the answer to a query of our own.
     """
     try:
         before = termios.tcgetattr(terminal)

@@ -1,4 +1,4 @@
-"""How to install an outside program: by apt, by brew, or in a way of its own."""
+"""Start programs as leaders of process groups, and stop groups."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _APT: Final = {
 }  # fmt: skip
 _BREW: Final = {"git": "git", "tmux": "tmux", "rsync": "rsync"}
 _OTHER: Final = {
-    "mngr": "`swarm-tui doctor --fix` puts it into an environment of its own",
+    "mngr": "install it into a private environment with `swarm-tui doctor --fix`",
     "claude": "npm install -g @anthropic-ai/claude-code, then run `claude` once to log in",
     "uv": "https://docs.astral.sh/uv/",
 }
 
 
 def how_to_get(program: str) -> str:
-    """Return how to install a program on this machine, as a hint for a message."""
+    """Return a hint how to install a program on this machine."""
     name = os.path.basename(program)
     if name in _OTHER:
         return _OTHER[name]
@@ -42,7 +42,7 @@ def how_to_get(program: str) -> str:
 
 
 TERM_GRACE: Final = 2.0
-# Other programs of a group are not our children to wait for, and in a container their zombies may stay for ever.
+# Other processes of the group are not our children, and in a container their zombies may stay forever.
 _ORPHAN_GRACE: Final = 0.3
 _POLL_SECONDS: Final = 0.02
 
@@ -57,9 +57,9 @@ def start_group(
     stderr: int | IO[bytes] = subprocess.PIPE,
     inherited: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program, without a shell, as the leader of a new session and process group.
+    """Start a program without a shell, as the leader of a new session and process group.
 
-    Of our open descriptors it gets its standard streams and those in `inherited`.
+    It inherits its standard streams and the descriptors in `inherited`.
     """
     with spawn_errors(arguments[0], cwd):
         return subprocess.Popen(
@@ -76,30 +76,28 @@ def start_group(
 
 @contextlib.contextmanager
 def spawn_errors(program: str, cwd: Path | None) -> Iterator[None]:
-    """Raise AdapterError or ProgramMissing, in words, for a program that cannot be started."""
+    """Raise AdapterError or ProgramMissing if a program cannot be started."""
     try:
         yield
     except ValueError as error:
-        raise AdapterError(f"{program!r} cannot be started: {error}", "an argument holds a NUL byte") from error
+        raise AdapterError(f"cannot start {program!r}: {error}", "an argument contains a NUL byte") from error
     except OSError as error:
         if cwd is not None and not cwd.is_dir():
-            raise AdapterError(
-                f"{program!r} cannot be started in {cwd}: that folder does not exist any more"
-            ) from error
+            raise AdapterError(f"cannot start {program!r} in {cwd}: the folder does not exist any more") from error
         match error.errno:
             case errno.ENOENT | errno.ENOTDIR:
                 raise ProgramMissing(f"{program} is not installed", how_to_get(program)) from error
             case errno.EACCES | errno.ENOEXEC:
-                raise ProgramMissing(f"{program} is there but cannot be run", how_to_get(program)) from error
+                raise ProgramMissing(f"{program} is not executable", how_to_get(program)) from error
             case _:
                 shortage = resource_shortage(error)
                 if shortage is not None:
-                    raise ResourceShortage(f"{program!r} cannot be started: {error.strerror}", shortage.hint) from error
-                raise AdapterError(f"{program!r} cannot be started: {error.strerror or error}") from error
+                    raise ResourceShortage(f"cannot start {program!r}: {error.strerror}", shortage.hint) from error
+                raise AdapterError(f"cannot start {program!r}: {error.strerror or error}") from error
 
 
 def communicate(process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float) -> tuple[bytes, bytes]:
-    """Return both outputs of a started program; when it overstays or we are interrupted, its group is ended."""
+    """Return both outputs of a program. Stop its group after the timeout, or if we are interrupted."""
     try:
         return process.communicate(stdin, timeout=timeout)
     except BaseException:
@@ -109,7 +107,7 @@ def communicate(process: subprocess.Popen[bytes], stdin: bytes | None, timeout: 
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End the group that a program leads: TERM first, and KILL for what is left after a grace."""
+    """Stop the group of a program: TERM first, and KILL after a grace period."""
     group = process.pid
     signal_group(group, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -122,7 +120,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def close_pipes(process: subprocess.Popen[bytes]) -> None:
-    """Close our ends of a program's pipes; what it has not read of its input is dropped."""
+    """Close our ends of a program's pipes, and drop unread input."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -130,10 +128,10 @@ def close_pipes(process: subprocess.Popen[bytes]) -> None:
 
 
 def signal_group(group: int, number: int) -> bool:
-    """Send a signal to a process group (0 only asks); return whether the group is there."""
+    """Send a signal to a process group (0 only tests); return whether the group exists."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
-        # macOS refuses for a group of zombies.
+        # macOS refuses signals to a group of zombies.
         return False
     return True

@@ -1,4 +1,4 @@
-"""A connection that a program inherits next to its standard streams, and that programs it starts do not get by name."""
+"""A connection that a program inherits in addition to its standard streams. Its own children do not inherit it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _CHUNK: Final = 65_536
 
 
 class InheritedChannel:
-    """One end of a socket pair, read while a program runs that has the other end.
+    """One end of a socket pair, read while a program with the other end runs.
 
-    Pass it to `run_process`, once. `greeting` is what the program reads first.
+    Pass it to `run_process` once. `greeting` is the first input of the program.
     """
 
     def __init__(self, greeting: bytes = b"", limit: int = 64_000_000) -> None:
         self.received = bytearray()
-        """What the program has written so far, up to the limit."""
+        """The output of the program so far, up to the limit."""
         self.is_truncated = False
         self._limit = limit
         self._ours, self._theirs = socket.socketpair()
@@ -32,13 +32,13 @@ class InheritedChannel:
         return self._theirs.fileno()
 
     def begin(self) -> None:
-        """Start to read, once the program has been started."""
+        """Start to read, after the program was started."""
         self._theirs.close()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._ours, self._read)
 
     def close(self) -> None:
-        """Read what is still there and close both ends, even if another process holds a copy of the other end."""
+        """Read the rest and close both ends, even if another process holds the other end."""
         if self._loop is not None:
             self._loop.remove_reader(self._ours)
             self._loop = None

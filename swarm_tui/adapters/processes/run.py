@@ -1,4 +1,4 @@
-"""Scrubbed environment."""
+"""Run programs to their end, with limits; detach programs; wait for work in threads."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _ROUNDS: Final = 500
 
 
 class RunWatch:
-    """Counts the processes of a program that leads a session, and ends them all when they are too many.
+    """Counts the processes of a program that leads a session, and kills them all if there are too many.
 
-    A limit of the kernel's would be one for all programs of the user, and none for root. Where there is no /proc,
-    nothing is counted. A process that leaves both the session and its parents before it was seen is not known.
+    A limit of the kernel would count all programs of the user, and would not exist for root. Without /proc, nothing is
+    counted. A process that leaves both the session and its parents between two counts is missed.
     """
 
     def __init__(self, popen: subprocess.Popen[bytes], limit: int) -> None:
@@ -43,13 +43,13 @@ class RunWatch:
         self._popen = popen
         self._limit = limit
         self._known: Mapping[int, str] = {}
-        """The processes that were seen last, each with the moment of its start: ids are given again."""
+        """The processes of the last count, each with its start time, because ids are reused."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=f"watch-{popen.pid}", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """End what the program has left running."""
+        """Kill what the program has left running."""
         self._ended.set()
         self._thread.join()
         self._kill(own_processes(self._popen.pid, self._known))
@@ -57,7 +57,7 @@ class RunWatch:
     def _watch(self) -> None:
         counted_at, total = 0.0, 0
         while not self._ended.wait(_LOOK_SECONDS):
-            # Reading one number costs nothing beside reading a file of every process.
+            # Reading one number is much cheaper than reading a file of every process.
             now, grown = time.monotonic(), _total() - total
             if now - counted_at < _COUNT_SECONDS and grown * 4 < self._limit:
                 continue
@@ -69,7 +69,7 @@ class RunWatch:
                 return
 
     def _kill(self, found: Mapping[int, str]) -> None:
-        """Stop them all, then kill them: the children of what is killed get another parent, and are lost to sight."""
+        """Stop all processes before killing them: children of a killed process get another parent and are lost."""
         for _ in range(_ROUNDS):
             if not found:
                 return
@@ -92,14 +92,14 @@ class RunWatch:
 
 
 def own_processes(leader: int, known: Mapping[int, str]) -> dict[int, str]:
-    """Return the running processes of a leader's session, those that descend from it or from known ones."""
+    """Return the running processes of a leader's session, and descendants of it and of known processes."""
     parents: dict[int, list[int]] = defaultdict(list)
     starts: dict[int, str] = {}
     found: dict[int, str] = {}
     for name in os.listdir(_PROCESSES) if _PROCESSES.is_dir() else ():
         if not name.isdigit():
             continue
-        # It may end while we look.
+        # A process can exit now.
         with contextlib.suppress(OSError, ValueError, IndexError):
             with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
                 words = file.read(4096).rpartition(b")")[2].split()
@@ -121,7 +121,7 @@ def own_processes(leader: int, known: Mapping[int, str]) -> dict[int, str]:
 
 
 def _total() -> int:
-    """Return how many processes and threads there are on this machine."""
+    """Return the number of processes and threads on this machine."""
     try:
         with open("/proc/loadavg", "rb", buffering=0) as file:
             return int(file.read(100).split()[3].partition(b"/")[2])
@@ -133,7 +133,7 @@ Made = TypeVar("Made")
 
 
 async def finish_in_thread(work: Callable[[], Made]) -> Made:
-    """Do something in a thread; when cancelled meanwhile, wait for its end."""
+    """Run a function in a thread. If cancelled, wait for its end first."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)
@@ -143,7 +143,7 @@ async def finish_in_thread(work: Callable[[], Made]) -> Made:
 
 
 OUTPUT_LIMIT: Final = 16 * 1024 * 1024
-# A grandchild that keeps our pipe open must not keep us from an answer that its parent has already given.
+# A grandchild can keep our pipe open after its parent has answered.
 PIPE_GRACE: Final = 1.0
 
 _CHUNK: Final = 65_536
@@ -151,7 +151,7 @@ _CHUNK: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The exit code and the output of a program that has ended by itself, and how long it took."""
+    """The exit code and the output of a program that has exited."""
 
     arguments: tuple[str, ...]
     code: int
@@ -162,7 +162,7 @@ class Finished:
 
     @property
     def text(self) -> str:
-        """Return standard output, decoded; what is no UTF-8 is replaced."""
+        """Return standard output as text, with invalid UTF-8 replaced."""
         return self.stdout.decode("utf-8", "replace")
 
     @property
@@ -181,11 +181,11 @@ async def run_process(
     process_limit: int | None = None,
     channel: InheritedChannel | None = None,
 ) -> Finished:
-    """Run a program to its end; when it overstays or we are cancelled, its whole process group is ended.
+    """Run a program to its end. After the timeout, or if cancelled, stop its whole process group.
 
-    Each of the two outputs is kept up to `output_limit` bytes; the rest is read and dropped. With a `process_limit`,
-    more processes than that end it with LimitExceeded, and whatever it has started is ended with it. The program
-    inherits `channel`, which has received everything that was written to it when this function returns or raises.
+    Keep up to `output_limit` bytes of each output, and drop the rest. With a `process_limit`, raise LimitExceeded if
+    there are more processes, and stop everything that the program has started. The program inherits `channel`, which is
+    completely read when this function returns or raises.
     """
     started = time.monotonic()
     popen = start_group(
@@ -219,7 +219,7 @@ async def run_process(
             await finish_in_thread(watch.end)
     if watch is not None and watch.is_over:
         raise LimitExceeded(
-            f"it started more than {process_limit} processes and was ended", "--process-limit allows more"
+            f"stopped because of more than {process_limit} processes", "raise the limit with --process-limit"
         )
     return Finished(
         arguments=tuple(arguments),
@@ -251,24 +251,24 @@ def run_process_blocking(
 
 
 def start_detached(arguments: Sequence[str], *, cwd: Path, environment: Mapping[str, str], log: Path) -> int:
-    """Start a program that outlives us, with its output appended to `log`; return its process id."""
+    """Start a program that outlives us, and append its output to `log`; return its process id."""
     try:
         output = os.fdopen(appending_descriptor(log), "r+b", buffering=0)
     except OSError as error:
-        raise AdapterError(f"{log} cannot be written: {error.strerror or error}") from error
+        raise AdapterError(f"cannot write {log}: {error.strerror or error}") from error
     with output:
         process = start_group(arguments, cwd=cwd, environment=environment, stdout=output, stderr=output)
-    # It is our child: without a waiter it would become a zombie, and seem to run.
+    # Wait for the child. Otherwise it becomes a zombie that looks alive.
     threading.Thread(target=process.wait, name=f"reap-{process.pid}", daemon=True).start()
     return process.pid
 
 
 def fork_detached(run: Callable[[], int], *, log: Path) -> int:
-    """Run a function in a copy of this process, with its output appended to `log`; return the copy's id.
+    """Run a function in a fork of this process, and append its output to `log`; return its process id.
 
-    What is imported already is not imported again. No other thread may run here: the copy would not have it.
+    The fork does not import modules again. No other thread may be running, because the fork would not have it.
     """
-    assert threading.active_count() == 1, "a lock of another thread would be held for ever in the copy"
+    assert threading.active_count() == 1, "the fork would never release a lock of another thread"
     with os.fdopen(appending_descriptor(log), "r+b", buffering=0) as output:
         process_id = os.fork()
         if not process_id:
@@ -278,7 +278,7 @@ def fork_detached(run: Callable[[], int], *, log: Path) -> int:
 
 
 def _run_as_copy(run: Callable[[], int], output: int) -> NoReturn:
-    """Leave the terminal and what was set up for it, run the function, and end without the rest of the program."""
+    """Leave the terminal, run the function, and exit without the rest of the program."""
     code = 1
     try:
         os.setsid()
@@ -298,7 +298,7 @@ def _run_as_copy(run: Callable[[], int], output: int) -> NoReturn:
 
 
 def is_alive(process_id: int) -> bool:
-    """Return whether a process of this user has that id."""
+    """Return whether a process with this id is running for this user."""
     try:
         os.kill(process_id, 0)
     except OSError:
@@ -309,7 +309,7 @@ def is_alive(process_id: int) -> bool:
 class _RunningProcess:
     """A program and its pipes on the event loop.
 
-    asyncio's own transports are not used: a loop that closes while one is being made waits for it for ever.
+    Not with asyncio's transports: a loop that closes while one is being created waits forever.
     """
 
     def __init__(self, popen: subprocess.Popen[bytes], stdin: bytes | None, output_limit: int) -> None:
@@ -332,7 +332,7 @@ class _RunningProcess:
         self._in_thread(popen.wait, self.exited)
 
     async def end(self) -> None:
-        """End the program and its group. The thread goes on when this wait is cancelled."""
+        """Stop the program and its group. The thread continues if this wait is cancelled."""
         ended = asyncio.Event()
         self._in_thread(partial(end_group, self._popen), ended)
         await ended.wait()
@@ -371,7 +371,7 @@ class _RunningProcess:
         except BlockingIOError:
             return
         except OSError:
-            # It has stopped reading before the end of its input.
+            # The program has stopped reading before the end of its input.
             self._input = self._input[:0]
         if not self._input:
             self._close(pipe)
@@ -379,7 +379,7 @@ class _RunningProcess:
     def _in_thread(self, wait: Callable[[], object], done: asyncio.Event) -> None:
         def wait_and_report() -> None:
             wait()
-            # The loop may have been closed without us.
+            # The loop may be closed already.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(done.set)
 
@@ -388,11 +388,11 @@ class _RunningProcess:
 
 def _timeout_error(arguments: Sequence[str], timeout: float) -> ProgramTimeout:
     return ProgramTimeout(
-        f"`{_shown(arguments)}` did not end within {timeout:g} s and was stopped",
-        "the machine may be overloaded; try again, or run the command by hand to see what it waits for",
+        f"`{_shown(arguments)}` did not exit within {timeout:g} s and was stopped",
+        "the machine may be overloaded; try again, or run the command by hand",
     )
 
 
 def _shown(arguments: Sequence[str]) -> str:
-    """Return the start of a command line for a message; the rest may be a whole prompt."""
+    """Return the start of a command line for a message, because the rest may be a whole prompt."""
     return " ".join([os.path.basename(arguments[0]), *arguments[1:3]])[:80]

@@ -1,4 +1,4 @@
-"""One shell line."""
+"""Run a shell line, and keep the order of its two outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WIDE = 1_048_576
 
 
 class OrderedPipes:
-    """The read ends of some pipes, with other descriptors to wait for at the same time."""
+    """The read ends of pipes, together with other descriptors to wait for."""
 
     def __init__(self) -> None:
         self._is_exact = sys.platform == "linux"
@@ -50,11 +50,11 @@ class OrderedPipes:
         return read_end, write_end
 
     def watch_readable(self, descriptor: int) -> None:
-        """Let `read` return, too, when this descriptor can be read."""
+        """Make `read` return when this descriptor is readable."""
         self._watch(descriptor, selectors.EVENT_READ)
 
     def watch_writable(self, descriptor: int) -> None:
-        """Let `read` return, too, when this descriptor can be written."""
+        """Make `read` return when this descriptor is writable."""
         self._watch(descriptor, selectors.EVENT_WRITE)
 
     def unwatch(self, descriptor: int) -> None:
@@ -65,11 +65,11 @@ class OrderedPipes:
 
     @property
     def is_open(self) -> bool:
-        """Return whether one of the pipes still has a writer."""
+        """Return whether any of the pipes still has a writer."""
         return bool(self._open)
 
     def read(self, timeout: float) -> Iterator[tuple[int, bytes]]:
-        """Wait for the next write and yield (descriptor, data), without data for a watched descriptor."""
+        """Wait for the next write and yield (descriptor, data). Yield no data for a watched descriptor."""
         for descriptor, has_hung_up in self._ready(timeout):
             if descriptor not in self._open:
                 yield descriptor, b""
@@ -77,24 +77,24 @@ class OrderedPipes:
             data = self._read_once(descriptor)
             if data:
                 yield descriptor, data
-            # After the last writer has left there is no further event: the rest and the end come at once.
+            # There is no further event after the last writer has closed the pipe, so read the rest now.
             while has_hung_up and data:
                 data = self._read_once(descriptor)
                 if data:
                     yield descriptor, data
 
     def widen(self) -> None:
-        """Give up the order for speed, for output that is thrown away or that comes after the command has ended."""
+        """Give up the order for speed, for output that is dropped or that comes after the end of the command."""
         if self._epoll is None or sys.platform != "linux":
             return
         for descriptor in self._open:
-            # The system may allow less to a user who holds many pipes.
+            # The system may allow less to a user with many pipes.
             with contextlib.suppress(OSError):
                 fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _WIDE)
             self._epoll.modify(descriptor, select.EPOLLIN)
 
     def close(self) -> None:
-        """Close the read ends; a program that still writes gets SIGPIPE."""
+        """Close the read ends. A program that still writes gets SIGPIPE."""
         for descriptor in tuple(self._open):
             self._close_pipe(descriptor)
         if self._epoll is not None:
@@ -131,7 +131,7 @@ class OrderedPipes:
 
 TIMED_OUT_CODE: Final = 124
 OUTPUT_LIMIT: Final = 8 * 1024 * 1024
-# A command's children may still be writing when its shell has ended; a server that it left running is not waited for.
+# Children can still write after the shell has exited, but do not wait for a server that it left running.
 BACKGROUND_GRACE: Final = 0.2
 _SEGMENT_COST: Final = 200
 _LINE_COST: Final = 40
@@ -147,7 +147,7 @@ class OutputSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Bytes that were written to one output, with nothing written to the other one in between."""
+    """Bytes of one output, with no bytes of the other output in between."""
 
     source: OutputSource
     data: bytes
@@ -155,7 +155,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class ShellRun:
-    """How a shell line ended, and what it wrote."""
+    """The exit code and the output of a shell line."""
 
     code: int
     segments: tuple[Segment, ...]
@@ -166,7 +166,7 @@ class ShellRun:
 
 
 class SegmentCollector:
-    """Keeps the first and the last part of an output, and how much was left out between them."""
+    """Keeps the first and the last part of an output, and counts the omitted bytes."""
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
@@ -178,11 +178,11 @@ class SegmentCollector:
 
     @property
     def is_full(self) -> bool:
-        """Return whether something was left out."""
+        """Return whether bytes were omitted."""
         return any(self._left_out.values())
 
     def add(self, source: OutputSource, data: bytes) -> None:
-        """Append bytes; what is beyond the limit is dropped from the middle."""
+        """Append bytes. Drop bytes from the middle above the limit."""
         if self._head_cost < self._half:
             self._head_cost += _append(self._head, source, data)
             return
@@ -193,7 +193,7 @@ class SegmentCollector:
             self._left_out[old_source] += len(old_data)
 
     def segments(self) -> tuple[Segment, ...]:
-        """Return what was kept, with a line in the middle that says how much was left out."""
+        """Return the kept parts, with a line in the middle that counts the omitted bytes."""
         gaps = [
             (source, bytearray(f"\n[... {count:,} bytes left out ...]\n".encode()))
             for source, count in self._left_out.items()
@@ -203,7 +203,7 @@ class SegmentCollector:
 
 
 class BackgroundOutput:
-    """Reads what programs write that a command left running, so that they never block on a full pipe."""
+    """Reads the output of programs that a command left running, so that they never block on a full pipe."""
 
     def __init__(self, pipes: OrderedPipes, sources: Mapping[int, OutputSource], limit: int) -> None:
         self._pipes = pipes
@@ -214,7 +214,7 @@ class BackgroundOutput:
         self._thread.start()
 
     def finish(self) -> tuple[Segment, ...]:
-        """Return what was written after the command ended; nothing while one of the programs still runs."""
+        """Return the output since the end of the command; nothing while one of the programs is running."""
         self._thread.join(timeout=1.0)
         return () if self._thread.is_alive() else self._collector.segments()
 
@@ -223,14 +223,14 @@ class BackgroundOutput:
             for descriptor, data in self._pipes.read(timeout=60.0):
                 self._collector.add(self._sources[descriptor], data)
             if self._collector.is_full:
-                # A flood that is thrown away anyway must not take the processor from the test.
+                # Dropped output must not take processor time from the test.
                 time.sleep(_POLL_SECONDS)
         self._pipes.close()
 
 
 @cache
 def shell_program() -> str:
-    """Return the shell for command lines: bash, for which tutorials are written, else the system's sh."""
+    """Return the shell for command lines: bash, which tutorials expect, or sh."""
     return shutil.which("bash") or "/bin/sh"
 
 
@@ -243,13 +243,13 @@ def run_shell(
     timeout: float = 30.0,
     output_limit: int = OUTPUT_LIMIT,
 ) -> ShellRun:
-    """Run a shell line in a session of its own; when it overstays or we are interrupted, its group is ended."""
+    """Run a shell line in a new session. After the timeout, or if we are interrupted, stop its process group."""
     started = time.monotonic()
     running = _RunningShell(line, cwd, environment, stdin, output_limit)
     try:
         running.read_until(started + timeout)
     except BaseException:
-        # Ctrl+c in the middle of a test must not leave its command behind.
+        # Ctrl+c during a test must stop its command.
         running.end()
         running.close()
         raise
@@ -266,7 +266,7 @@ def run_shell(
 
 
 class _RunningShell:
-    """A shell that was started, its pipes, and what it has written so far."""
+    """A running shell with its pipes and its output so far."""
 
     def __init__(self, line: str, cwd: Path, environment: Mapping[str, str], stdin: bytes, output_limit: int) -> None:
         self.collector = SegmentCollector(output_limit)
@@ -309,7 +309,7 @@ class _RunningShell:
         return self.process.poll() is not None
 
     def read_until(self, deadline: float) -> None:
-        """Read its output until it has ended (then for a moment more that of its children) or until the deadline."""
+        """Read the output until the shell has exited, and for a moment that of its children; or until the deadline."""
         while not self.has_ended:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -321,9 +321,9 @@ class _RunningShell:
             self._read(left)
 
     def end(self) -> None:
-        """End the shell's process group if the shell has not ended by itself."""
+        """Stop the shell's process group if the shell is running."""
         if not self.has_ended:
-            # Its pipes are read meanwhile: a program may wait for that before it ends.
+            # Keep reading the pipes, because a program may need that to exit.
             ending = threading.Thread(target=end_group, args=(self.process,), name="end-shell")
             ending.start()
             while ending.is_alive():
@@ -333,7 +333,7 @@ class _RunningShell:
         self._close_stdin()
 
     def collect_background(self, output_limit: int) -> BackgroundOutput | None:
-        """Return a reader of what background programs still write; None when the pipes are closed."""
+        """Return a reader of the output of background programs; None if the pipes are closed."""
         if self._pipes.is_open:
             return BackgroundOutput(self._pipes, self._sources, output_limit)
         self.close()
@@ -358,7 +358,7 @@ class _RunningShell:
         except BlockingIOError:
             return
         except BrokenPipeError:
-            # It does not read its input to the end, as `head` does.
+            # Some programs, such as `head`, do not read all of their input.
             self._unsent = self._unsent[:0]
         if not self._unsent:
             self._close_stdin()
@@ -381,7 +381,7 @@ def _append(
     source: OutputSource,
     data: bytes,
 ) -> int:
-    """Append bytes, to the last segment where that is of the same source; return their cost."""
+    """Append bytes, to the last segment if it has the same source; return their cost."""
     if segments and segments[-1][0] is source and len(segments[-1][1]) < 65_536:
         segments[-1][1].extend(data)
         return _cost(data)
@@ -390,10 +390,10 @@ def _append(
 
 
 def _cost(data: bytes | bytearray) -> int:
-    """Return roughly how much memory some bytes take; short lines take more, because each becomes an object."""
+    """Return an estimate of the memory for bytes. Short lines need more, because each becomes an object."""
     return len(data) + _LINE_COST * data.count(b"\n")
 
 
 def _shell_code(code: int) -> int:
-    """Return the exit code as a shell shows it: 128 and the signal's number for a program that was killed."""
+    """Return the exit code in the style of a shell: 128 plus the signal's number for a killed program."""
     return 128 - code if code < 0 else code

@@ -1,4 +1,4 @@
-"""Starts programs in a terminal of their own by pexpect: for panes inside the room, and for recordings."""
+"""Start programs in pseudo-terminals with pexpect, for panes of the room and for recordings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pexpect
 
 READ_SIZE = 1 << 13
-"""Few enough bytes at a time for keys to be sent while a flood of output is read."""
+"""Few enough bytes that keys are sent during a flood of output."""
 
 
 def spawn_on_terminal(
     words: Sequence[str], *, rows: int, columns: int, environment: Mapping[str, str], cwd: Path | None = None
 ) -> pexpect.spawn[bytes]:
-    """Start a program on a new terminal, as the leader of a new session."""
+    """Start a program in a new terminal, as the leader of a new session."""
     import pexpect
 
     try:
@@ -38,11 +38,11 @@ def spawn_on_terminal(
     except pexpect.ExceptionPexpect as error:
         raise ProgramMissing(f"{words[0]} is not installed", how_to_get(words[0])) from error
     except OSError as error:
-        raise AdapterError(f"no terminal could be opened: {error.strerror or error}") from error
+        raise AdapterError(f"cannot open a terminal: {error.strerror or error}") from error
 
 
 class TerminalProgram:
-    """A program on a terminal of its own. No method blocks."""
+    """A program in a separate terminal. No method blocks."""
 
     def __init__(
         self, words: Sequence[str], *, rows: int, columns: int, environment: Mapping[str, str], cwd: Path | None = None
@@ -56,8 +56,8 @@ class TerminalProgram:
         return int(self._child.child_fd)
 
     def read(self) -> bytes | None:
-        """Return some output, b"" when there is none now, None when the program has ended."""
-        # pexpect's own `read_nonblocking` loses what a program writes right before it ends.
+        """Return some output; b"" if there is none now, None if the program has exited."""
+        # pexpect's `read_nonblocking` loses the last output of a program.
         try:
             return os.read(self.descriptor, READ_SIZE) or None
         except BlockingIOError:
@@ -66,8 +66,8 @@ class TerminalProgram:
             return None
 
     def send(self, content: bytes) -> None:
-        """Type something; what the terminal does not accept yet is sent with the next call."""
-        # pexpect's own `send` waits until the terminal has accepted everything.
+        """Send input. What the terminal does not accept now is sent by the next call."""
+        # pexpect's `send` waits until the terminal accepts everything.
         self._pending += content
         try:
             while self._pending:
@@ -87,7 +87,7 @@ class TerminalProgram:
             self._child.setwinsize(rows, columns)
 
     def close(self) -> None:
-        """Close the terminal and end the program, with what it has started in its group."""
+        """Close the terminal and stop the program with its process group."""
         is_alive = self._child.isalive()
         with contextlib.suppress(Exception):
             self._child.close(force=True)
