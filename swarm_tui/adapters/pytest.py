@@ -711,7 +711,7 @@ CHECKOUT_VARIABLE: Final = "SWARM_CHECKOUT"
 LINES_TOLD: Final = 12
 # mktemp creates a file with an unpredictable name that only its owner can read.
 _LOG: Final = '$(mktemp "${TMPDIR:-/tmp}/swarm-set-up-XXXXXXXXXX")'
-_BEGIN, _END = "swarm-tui: the last lines of the set-up:", "swarm-tui: the set-up ended with code"
+_BEGIN, _END = "swarm-tui: the last lines of the set-up:", "swarm-tui: the set-up exited with code"
 _FAILURE: Final = re.compile(rf"{_BEGIN}$(.*?)^{_END} (\d+)$", re.MULTILINE | re.DOTALL)
 
 

@@ -66,7 +66,7 @@ def asciinema_command(asciinema: str, arguments: Sequence[str], cast: Path, titl
 
 
 def record_on_pty(arguments: Sequence[str], cast: Path, *, environment: Mapping[str, str], title: str = "") -> int:
-    """Record a program in a pseudo-terminal. Without a terminal of ours, it has 80x24 and no input."""
+    """Record a program in a pseudo-terminal. If we have no terminal, it has 80x24 and no input."""
     columns, rows = _terminal_size()
     writer = CastWriter.begin(cast, columns, rows, title)
     child = spawn_on_terminal(arguments, rows=rows, columns=columns, environment=environment)

@@ -1,7 +1,7 @@
-"""Connects a person's terminal to an agent's on this machine, and puts everything back as it was behind them.
+"""Connect the user's terminal to an agent's, and restore both afterwards.
 
-mngr binds ctrl+q to "destroy this agent" and ctrl+t to "stop it" for its whole tmux server: while a person
-is attached, the agent's session (and our own, when we run inside tmux) gets a key table without the two.
+mngr binds ctrl+q (destroy this agent) and ctrl+t (stop it) for its whole tmux server. While the user is attached, the
+agent's session, and our own inside tmux, have a key table without these keys.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLIENT_GRACE: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class OuterTerminal:
-    """The tmux that we ourselves run in."""
+    """The tmux around us."""
 
     socket: str
     session: str
@@ -45,39 +45,39 @@ class OuterTerminal:
 
 @dataclass(frozen=True, slots=True)
 class AttachPlan:
-    """What attaching to an agent would meet."""
+    """The state of an agent's terminal before attaching."""
 
     agent: str
-    """Its name for mngr."""
+    """The agent's name for mngr."""
     session: str
     is_there: bool
-    """Whether it has a terminal to attach to."""
+    """Whether the agent has a terminal."""
     is_ended: bool = False
-    """Its program has ended; its terminal shows what it left."""
+    """The agent's program has exited, and the terminal shows its last screen."""
     prefix: str = "C-b"
     outer: OuterTerminal | None = None
 
     @property
     def way_back(self) -> str:
-        """Return the keys that detach, as they must be pressed here."""
+        """Return the keys that detach."""
         if self.outer is None:
             return f"{self.prefix} d"
-        # The outer tmux takes the first prefix; only a second one goes through to the inner tmux.
+        # The outer tmux takes the first prefix, so press it twice for the inner tmux.
         return f"{self.prefix} {self.prefix} d" if self.outer.prefix == self.prefix else f"{self.prefix} d"
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedAttach:
-    """What was changed before attaching, so that it can be put back."""
+    """The changes before attaching, to undo them later."""
 
     approach: AttachPlan
     protected: tuple[tuple[str | None, str], ...] = ()
-    """(socket, session) of the sessions that got the safe key table."""
+    """(socket, session) of the sessions with the safe key table."""
     size: tuple[int, int] | None = None
     size_option: str = ""
     warning: str = ""
     status: tuple[tuple[str, str | None], ...] = ()
-    """Options of the session's status line before the way back was written there."""
+    """The options of the session's status line before the keys to detach were shown there."""
 
 
 class Attacher:
@@ -96,16 +96,16 @@ class Attacher:
         self._mngr = Mngr(mngr.path, self._environment, self._repository)
 
     async def examine(self, agent: str) -> AttachPlan:
-        """Return what attaching would meet; changes and starts nothing."""
+        """Return the state of an agent's terminal. Change and start nothing."""
         if not is_agent_name(agent):
-            raise UsageError(f"{agent!r} is no name of an agent")
+            raise UsageError(f"invalid name of an agent: {agent!r}")
         try:
             found = (await self._host.statuses()).by_name.get(agent)
         except HostUnreachable as error:
-            raise AdapterError(f"nothing can be told about the agents: {error.message}", error.hint) from error
+            raise AdapterError(f"cannot see the agents: {error.message}", error.hint) from error
         if found is None:
             raise AdapterError(
-                f"mngr knows no agent {agent} any more", "it was destroyed, or belongs to another mngr home"
+                f"mngr knows no agent {agent} any more", "it was destroyed, or belongs to another home of mngr"
             )
         is_there = found.state != "STOPPED"
         prefix, socket = "C-b", None
@@ -117,14 +117,14 @@ class Attacher:
         return AttachPlan(found.address.mngr_name, session, is_there, found.state == "DONE", prefix, outer)
 
     async def prepare(self, approach: AttachPlan, *, is_started: bool = False) -> PreparedAttach:
-        """Make it safe to attach; with `is_started`, a stopped agent is started first: its command runs again."""
+        """Make attaching safe. With `is_started`, start a stopped agent first, which runs its command again."""
         if not approach.is_there:
             if not is_started:
-                raise UsageError(f"{approach.agent} is stopped", "attaching would start its command from the beginning")
+                raise UsageError(f"{approach.agent} is stopped", "to attach, start its command from the beginning")
             report = await self._mngr.start([approach.agent])
             if report.failed or report.missing:
-                reason = report.failed[0].error if report.failed else "mngr does not know it"
-                raise AdapterError(f"{approach.agent} could not be started: {reason}")
+                reason = report.failed[0].error if report.failed else "unknown agent"
+                raise AdapterError(f"cannot start {approach.agent}: {reason}")
         protected: list[tuple[str | None, str]] = []
         if not await self._tmux.is_protected(approach.session):
             await self._tmux.protect_session(approach.session)
@@ -141,16 +141,16 @@ class Attacher:
         return PreparedAttach(approach, tuple(protected), size, option, warning, status)
 
     async def _show_way_back(self, approach: AttachPlan) -> tuple[tuple[str, str | None], ...]:
-        """Say in the session's status line how to come back; without one the room has said it before."""
+        """Show the keys to detach in the session's status line. Without one, the room has shown them."""
         with contextlib.suppress(SwarmError):
             return await self._tmux.show_in_status_line(approach.session, f"{approach.way_back}: back to the room")
         return ()
 
     def run(self, prepared: PreparedAttach) -> int:
-        """Hand our terminal to the agent's until the person detaches; blocks; return the exit code.
+        """Give our terminal to the agent's until the user detaches. Block, and return the exit code.
 
-        Nothing is started, also when the engine stops the agent this very moment. `mngr connect` starts an agent whose
-        program has ended, or refuses it: tmux itself shows what such a program left.
+        Start nothing, even if the engine stops the agent at this moment. If the agent's program has exited,
+        `mngr connect` would restart or refuse the agent, so show its last screen with tmux.
         """
         approach = prepared.approach
         if approach.is_ended:
@@ -163,10 +163,10 @@ class Attacher:
             with restored_terminal(), ssh_noticing_loss(self._environment) as environment:
                 return run_in_foreground(words, cwd=self._repository, environment=environment)
         except ProgramMissing as error:
-            raise ProgramMissing(f"mngr cannot be started: {error.message}", how_to_get("mngr")) from error
+            raise ProgramMissing(f"cannot start mngr: {error.message}", how_to_get("mngr")) from error
 
     def open_pane(self, prepared: PreparedAttach, rows: int, columns: int) -> TerminalProgram:
-        """Show an agent's session in a terminal of our own making."""
+        """Show an agent's session in a pseudo-terminal."""
         environment = self._environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
         words = ["tmux", "-u", *self._tmux.attach_command(prepared.approach.session)[1:]]
         if self._settings is not None:
@@ -174,7 +174,7 @@ class Attacher:
         return TerminalProgram(words, rows=rows, columns=columns, environment=environment)
 
     async def clean_up(self, prepared: PreparedAttach) -> None:
-        """Put back keys and size; what is gone meanwhile needs nothing put back."""
+        """Restore keys and size, if the session still exists."""
         for socket, session in prepared.protected:
             with contextlib.suppress(SwarmError):
                 await (self._tmux if socket is None else _OuterTmux(socket)).unprotect_session(session)
@@ -195,19 +195,17 @@ class Attacher:
             prefix = await tmux.prefix_key()
             own_session = await tmux.session_of(pane)
         except SwarmError:
-            # A stale TMUX: the variable outlived its server.
+            # TMUX belongs to a server that has exited.
             return None
         is_same = (
             self._settings is None and socket is not None and os.path.realpath(socket) == os.path.realpath(own_socket)
         )
         if is_same and own_session == session:
-            raise UsageError(
-                "this terminal is already the agent's own", "attaching here would show it within itself without end"
-            )
+            raise UsageError("this is the terminal of the agent itself", "attach from another terminal")
         return OuterTerminal(own_socket, own_session, prefix or "C-b", is_same)
 
     async def _protect_outer(self, approach: AttachPlan, protected: list[tuple[str | None, str]]) -> str:
-        """Keep the deadly keys from our own session too: inside tmux, it is that one which sees them first."""
+        """Remove the destructive keys from our own session, too, which sees keys first inside tmux."""
         outer = approach.outer
         if outer is None:
             return ""
@@ -221,21 +219,21 @@ class Attacher:
         return ""
 
     async def _restore_size(self, session: str, size: tuple[int, int], option: str) -> None:
-        # The client that just left may still be on its way out; one that stays is somebody else's.
+        # The client that left may still be exiting. Another client belongs to another user.
         deadline = time.monotonic() + CLIENT_GRACE
         while await self._tmux.output_of("list-clients", "-t", f"={session}"):
             if time.monotonic() > deadline:
                 return
             await asyncio.sleep(0.05)
         await self._tmux.resize_window(session, *size)
-        # Resizing by command makes the size manual: the next person would see a window that does not fit.
+        # Resizing makes the size manual, and the window would not fit the next client.
         words = [option] if option else []
         flags = ["-w"] if option else ["-w", "-u"]
         await self._tmux.output_of("set-option", *flags, "-t", f"={session}:{AGENT_WINDOW}", "window-size", *words)
 
 
 class SshAttacher(Attacher):
-    """Attaches to an agent that only mngr reaches: nothing of its terminal can be seen or changed before."""
+    """Attaches to an agent that only mngr can reach. Its terminal cannot be examined or changed before."""
 
     def __init__(self, local: Host, mngr: MngrSettings, address: AgentAddress) -> None:
         super().__init__(local, mngr)
@@ -248,14 +246,14 @@ class SshAttacher(Attacher):
         return PreparedAttach(approach, warning="do not press ctrl+q or ctrl+t: mngr would destroy or stop the agent")
 
     def open_pane(self, prepared: PreparedAttach, rows: int, columns: int) -> TerminalProgram:
-        raise UsageError("the pane of an agent on another machine cannot be shown here", "`a` attaches to it")
+        raise UsageError("cannot show the pane of an agent on another machine", "press `a` to attach")
 
     async def clean_up(self, prepared: PreparedAttach) -> None:
-        """Do nothing: nothing was changed."""
+        """Do nothing, because nothing was changed."""
 
 
 class _OuterTmux(Tmux):
-    """The tmux server that we run in, named by its socket."""
+    """The tmux server around us, by its socket."""
 
     def __init__(self, socket: str) -> None:
         super().__init__(os.environ)
@@ -266,7 +264,7 @@ class _OuterTmux(Tmux):
         return await run_process(words, environment=self.environment, stdin=stdin, timeout=CALL_TIMEOUT)
 
     async def session_of(self, pane: str) -> str:
-        """Return the name of the session that holds a pane."""
+        """Return the name of the session with a pane."""
         target = ["-t", pane] if re.fullmatch(r"%\d+", pane) else []
         return (await self._run("display-message", "-p", *target, "#{session_name}")).text.strip()
 

@@ -1,4 +1,4 @@
-"""Finds out before a sweep whether mngr can make hosts by a provider, so that nothing half made stays if it cannot."""
+"""Check before a sweep that mngr can create hosts with a provider."""
 
 from __future__ import annotations
 
@@ -15,39 +15,40 @@ from swarm_tui.model.options import RunOptions
 from swarm_tui.model.text import plain
 
 _HOST_DIRS: Final = {"docker": "/mngr", "modal": "/mngr"}
-"""mngr's own folder on hosts of providers whose settings name none."""
+"""mngr's folder on hosts, by provider, if the settings have none."""
 
 
 def check_provider_options(options: RunOptions) -> None:
-    """Raise UsageError for options that cannot go together."""
+    """Raise UsageError for options that conflict."""
     if options.provider == LOCAL_HOST:
         if options.build_arguments or options.start_arguments:
             flag = "--build-arg" if options.build_arguments else "--start-arg"
             raise UsageError(
-                f"{flag} is for hosts that are made", "name who makes them: --provider docker, for example"
+                f"{flag} requires hosts that are created", "use it with --provider, for example --provider docker"
             )
         return
     if not is_agent_name(options.provider):
-        raise UsageError(f"{plain(options.provider, 80)!r} is no name of a provider", "docker and modal are")
+        raise UsageError(f"invalid name of a provider: {plain(options.provider, 80)!r}", "use docker or modal")
     if options.hosts:
-        raise UsageError("--host and --provider exclude each other", "either hosts that are there, or new ones")
+        raise UsageError("--host conflicts with --provider", "use existing hosts or new ones")
     if options.transfer != "mirror":
-        raise UsageError("--transfer worktree needs the repository itself", "leave it out: hosts get copies")
+        raise UsageError("--transfer worktree conflicts with --provider", "leave it out, because hosts get copies")
 
 
 async def check_provider(mngr: MngrAdapter, provider: str, host_dir: Path, project: Path | None) -> str:
-    """Return mngr's folder on the hosts of a provider; raise an error when mngr cannot make hosts by it now."""
+    """Return mngr's folder on the hosts of a provider; raise an error if mngr cannot create hosts now."""
     settings = provider_settings(host_dir, project, provider) or {}
     backend = str(settings.get("backend") or provider)
     if backend == "ssh":
         raise UsageError(
-            f"the provider {provider} makes no hosts: its machines are there already", "name them by --host"
+            f"the provider {provider} creates no hosts",
+            "use its hosts with --host",
         )
     plugins = sorted(plugin.name for plugin in await mngr.plugins() if plugin.is_enabled)
     if backend not in plugins:
         raise UsageError(
-            f"mngr has no provider {provider!r}",
-            f"install its plugin beside mngr, such as imbue-mngr-{backend}; `mngr plugin list` shows what there is",
+            f"unknown provider: {provider}",
+            f"install its plugin with mngr, for example imbue-mngr-{backend}; list plugins with `mngr plugin list`",
         )
     problems = (await mngr.list_agents(provider)).errors
     if problems:
@@ -56,7 +57,7 @@ async def check_provider(mngr: MngrAdapter, provider: str, host_dir: Path, proje
     folder = str(settings.get("host_dir") or _HOST_DIRS.get(backend, ""))
     if not posixpath.isabs(folder):
         raise UsageError(
-            f"mngr's settings name no folder for the hosts of {provider}",
-            f"`mngr config set --scope user providers.{provider}.host_dir /mngr`",
+            f"no folder for the hosts of {provider} in the settings of mngr",
+            f"run `mngr config set --scope user providers.{provider}.host_dir /mngr`",
         )
     return folder

@@ -35,7 +35,7 @@ class HostLine(NamedTuple):
     tests: tuple[str, ...] = ()
     """The tests whose last agent ran on the host."""
     stage: str = ""
-    """The stage of a host created for the sweep: making, made or ended."""
+    """The stage of a host created for the sweep: `making`, `made` or `ended`."""
 
     @property
     def taken(self) -> int:
@@ -54,7 +54,7 @@ class HostLine(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The state: making, ended, gone, silent or there."""
+        """The state: `making`, `ended`, `gone`, `silent` or `there`."""
         if not self.is_there:
             return self.stage
         return "gone" if self.is_gone else "silent" if self.lost_since is not None else "there"

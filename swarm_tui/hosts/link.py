@@ -35,7 +35,7 @@ _LAST_WORDS: Final = 1.0
 
 
 class LineProcess:
-    """A program that runs beside us, with lines on its input and its output; it ends when its input is closed."""
+    """A running program with lines as input and output. It exits when its input is closed."""
 
     def __init__(self, words: Sequence[str], *, cwd: Path | None = None) -> None:
         self._process = start_group(words, environment=scrubbed_environment(), cwd=cwd, stdin=subprocess.PIPE)
@@ -59,14 +59,14 @@ class LineProcess:
         self._loop.add_reader(stderr, self._take_errors, stderr)
 
     def send(self, line: bytes) -> None:
-        """Send a line as soon as the program reads it; one that has ended gets nothing."""
+        """Send a line when the program can read it. Do nothing if the program has exited."""
         if self._is_over:
             return
         self._unsent += line + b"\n"
         self._flush()
 
     async def lines(self) -> list[bytes]:
-        """Return the lines that have come since the last call, at least one; none when the program has ended."""
+        """Return the lines since the last call, at least one; none if the program has exited."""
         while not self._lines and not self._is_over:
             self._changed.clear()
             await self._changed.wait()
@@ -74,14 +74,14 @@ class LineProcess:
         return lines
 
     async def last_errors(self) -> str:
-        """Return the end of what it wrote as errors; what it writes last may come after the end of its lines."""
+        """Return the end of its error output, which may come after its last line."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS):
                 await self._has_said_all.wait()
         return self._errors.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """End the program and all that it has started, without waiting for it."""
+        """Stop the program and everything that it has started, without waiting."""
         self._is_over = True
         for pipe in self._readers:
             self._loop.remove_reader(pipe)
@@ -91,7 +91,7 @@ class LineProcess:
             try:
                 pipe.close()
             except OSError:
-                # What was not sent yet cannot be flushed any more.
+                # Unsent input cannot be flushed any more.
                 continue
         threading.Thread(target=end_group, args=(self._process,), daemon=True).start()
 
@@ -134,7 +134,7 @@ class LineProcess:
 
 
 def _read_block(pipe: IO[bytes]) -> bytes | None:
-    """Return the next bytes of a pipe: nothing at its end, and None where there are none yet."""
+    """Return the next bytes of a pipe: b"" at its end, None if there are none yet."""
     try:
         return os.read(pipe.fileno(), _CHUNK)
     except BlockingIOError:
@@ -143,18 +143,18 @@ def _read_block(pipe: IO[bytes]) -> bytes | None:
         return b""
 
 
-# The first line of the input is the program: nothing is copied to the host, and nothing stays there.
+# The first line of input is the program, so that no file is left on the host.
 _START: Final = (
     "exec python3 -u -c "
     "\"import base64,os;exec(base64.b64decode(os.fdopen(0,'rb',0,closefd=False).readline()).decode())\""
 )
 _PROGRAM: Final = base64.b64encode(Path(__file__).with_name("program.py").read_bytes())
 FIRST_ANSWER: Final = 20.0
-"""How long a host may take until it has answered at all."""
+"""Seconds until the first answer of a host."""
 SILENCE: Final = 12.0
-"""A host that has said nothing for so long is lost: it says something each second."""
+"""Seconds of silence after which a host is lost. It sends something each second."""
 _HELD_UP: Final = 1.0
-"""When the end of a waiting is noticed so late, this program was busy with something else."""
+"""Seconds of delay that show that this process was busy."""
 ANSWER_TIMEOUT: Final = 60.0
 _RETRY_FIRST: Final = 0.5
 _RETRY_MOST: Final = 30.0
@@ -168,19 +168,19 @@ def start_ssh(access: HostSettings) -> LineProcess:
 
 
 class SshLink:
-    """One host. It is connected when it is first asked for something, on the event loop that asks."""
+    """The connection to one host, opened by the first call, for one event loop."""
 
     def __init__(self, access: HostSettings, start: Starter = start_ssh) -> None:
         self.access = access
         self.mirror = HostMirror()
         self.is_there = False
         self.reason = ""
-        """Why it is lost; empty while it is there, or is connected for the first time."""
+        """Why it is lost. Empty while it is connected, and during the first connection."""
         self.heard_at = 0.0
-        """When it last said something, in seconds since 1970."""
+        """The time of its last message, in seconds since 1970."""
         self.load, self.processors, self.home = 0.0, 0, ""
         self.greeting = ""
-        """What its shell prints before any command: it is in the way of git, which reads what is printed."""
+        """The output of its shell before every command, which breaks git."""
         self._start = start
         self._loop: asyncio.AbstractEventLoop | None = None
         self._process: LineProcess | None = None
@@ -191,7 +191,7 @@ class SshLink:
         self._is_watched = False
 
     async def ask(self, op: str, *, timeout: float = ANSWER_TIMEOUT, **fields: Any) -> dict[str, Any]:
-        """Ask the host and return its answer; HostUnreachable at once when it is lost, or when it breaks off."""
+        """Send a request and return the answer. Raise HostUnreachable if the host is lost or the connection breaks."""
         self.open()
         if not self.is_there and not self.reason:
             with contextlib.suppress(TimeoutError):
@@ -211,10 +211,10 @@ class SshLink:
             self._waiting.pop(number, None)
         if "problem" in answer:
             problem = plain(str(answer["problem"]), 300)
-            # Only of these two is an error of the host's disk or programs expected.
+            # Only these requests have expected errors of the host's disk or programs.
             if op in ("run", "write") and isinstance(answer.get("errno"), int):
                 raise OSError(answer["errno"], problem, plain(str(answer.get("path")), 300))
-            raise self.unreachable(f"it could not {op}: {problem}")
+            raise self.unreachable(f"cannot {op}: {problem}")
         return answer
 
     async def run(
@@ -241,20 +241,20 @@ class SshLink:
             )
         except FileNotFoundError as error:
             if cwd is not None and error.filename == cwd:
-                raise AdapterError(f"{words[0]} cannot be started on {self.access.name} in {cwd}") from error
+                raise AdapterError(f"cannot start {words[0]} on {self.access.name} in {cwd}") from error
             raise ProgramMissing(f"{words[0]} is not installed on {self.access.name}: {error}") from error
         except OSError as error:
-            raise AdapterError(f"{words[0]} cannot be run on {self.access.name}: {error.strerror or ''}") from error
+            raise AdapterError(f"cannot run {words[0]} on {self.access.name}: {error.strerror or ''}") from error
         if answer.get("overdue"):
-            raise ProgramTimeout(f"{words[0]} did not end on {self.access.name} within {timeout:g} s")
+            raise ProgramTimeout(f"{words[0]} did not exit on {self.access.name} within {timeout:g} s")
         try:
             out, err = base64.b64decode(answer["out"]), base64.b64decode(answer["err"])
             return Finished(tuple(words), int(answer["code"]), out, err, time.monotonic() - began, bool(answer["cut"]))
         except (KeyError, ValueError, TypeError) as error:
-            raise self.unreachable("it says what makes no sense") from error
+            raise self.unreachable("invalid answer") from error
 
     def open(self) -> None:
-        """Begin to connect, unless that has begun; a link is of one event loop."""
+        """Start to connect, unless that was done already."""
         loop = asyncio.get_running_loop()
         if self._loop is loop and self._keeper is not None and not self._keeper.done():
             return
@@ -265,7 +265,7 @@ class SshLink:
         self._keeper = loop.create_task(self._keep())
 
     def watch(self) -> None:
-        """Have the host say what its agents do, and tell it what else is wanted."""
+        """Ask the host to report the states of agents, and what else the mirror needs."""
         self.open()
         if self.is_there:
             if not self._is_watched:
@@ -290,13 +290,13 @@ class SshLink:
             try:
                 await self._work_connected()
             except (SwarmError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-                self.reason = str(error) or "it says what makes no sense"
+                self.reason = str(error) or "invalid message"
             finally:
                 self._break_off()
             self._known.set()
             if time.monotonic() - began > SILENCE:
                 pause = _RETRY_FIRST
-            # Many links to one gateway must not all come back in the same moment.
+            # Many connections to one gateway must not all retry at the same moment.
             await asyncio.sleep(pause * random.uniform(0.7, 1.3))
             pause = min(pause * 2, _RETRY_MOST)
 
@@ -311,9 +311,9 @@ class SshLink:
                     lines = await self._process.lines()
             except TimeoutError:
                 if loop.time() > due + _HELD_UP:
-                    # Not the host was silent: nobody here listened, as while a person's terminal is connected.
+                    # This process was busy, for example while the user's terminal was attached to an agent.
                     continue
-                raise HostUnreachable(f"it has said nothing for {SILENCE:g} s") from None
+                raise HostUnreachable(f"silent for {SILENCE:g} s") from None
             if not lines:
                 raise self._connection_error(await self._process.last_errors())
             for line in lines:
@@ -321,7 +321,7 @@ class SshLink:
 
     def _connection_error(self, said: str) -> AdapterError:
         if "python3" in said and "not found" in said:
-            return AdapterError(f"{self.access.name} has no python3", "install it there")
+            return AdapterError(f"missing on {self.access.name}: python3", "install it there")
         if not said.strip():
             return AdapterError("the connection was closed")
         return connection_error(target_of(self.access), said)

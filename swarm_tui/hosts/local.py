@@ -45,22 +45,22 @@ from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
 from swarm_tui.model.spec import MngrSettings
 from swarm_tui.model.text import parse_json, parse_object
 
-# mngr notes every 5 s that a pane lives; an older note than this says nothing.
+# mngr writes a note every 5 s while a pane exists. Older notes mean nothing.
 _PANE_NOTE_LIFETIME: Final = 12.0
 _PS_TIMEOUT: Final = 10.0
 
 
 @dataclass(slots=True)
 class AgentRecords:
-    """The records that mngr keeps of its agents, each read again only when its file has changed."""
+    """mngr's records of agents. A record is read again only if its file has changed."""
 
     host_dir: Path
     unreadable: tuple[str, ...] = ()
-    """Ids of agents whose record has never been readable."""
+    """The ids of agents whose records were never readable."""
     _records: dict[str, tuple[tuple[int, int], dict[str, Any]]] = field(default_factory=dict)
 
     def read(self) -> dict[Path, dict[str, Any]]:
-        """Return the record of every agent by its state folder; one that is being written keeps its last content."""
+        """Return the records of agents by state folder. While a record is being written, keep its last content."""
         records: dict[Path, dict[str, Any]] = {}
         unreadable = []
         agents = self.host_dir / "agents"
@@ -70,7 +70,7 @@ class AgentRecords:
             try:
                 self._records[entry.name] = _read_record(folder / "data.json", self._records.get(entry.name))
             except FileNotFoundError:
-                # An agent that is being made, or was just destroyed.
+                # The agent is being created, or was just destroyed.
                 self._records.pop(entry.name, None)
                 continue
             except (OSError, ValueError):
@@ -84,7 +84,7 @@ class AgentRecords:
 
 
 def has_live_pane(state_dir: Path, processes: ProcessTable) -> bool:
-    """Return whether mngr noted a moment ago a pane of this agent whose process is there."""
+    """Return whether mngr has just noted a pane of this agent, whose process exists."""
     note = state_dir / "activity" / "process"
     try:
         if time.time() - note.stat().st_mtime > _PANE_NOTE_LIFETIME:
@@ -95,7 +95,7 @@ def has_live_pane(state_dir: Path, processes: ProcessTable) -> bool:
 
 
 async def list_processes(environment: Mapping[str, str]) -> ProcessTable | None:
-    """Return all processes of this machine; None when the list is not whole: our own process is not in it."""
+    """Return all processes of this machine; None if the list is incomplete, without our own process."""
     finished = await run_process(PS_COMMAND, environment=environment, timeout=_PS_TIMEOUT)
     processes = parse_processes(finished.text)
     is_whole = finished.code == 0 and not finished.is_truncated and os.getpid() in processes.command_of
@@ -111,18 +111,18 @@ def _read_record(
         return known
     record = parse_object(read_regular(path))
     if not record.get("id") or not record.get("name"):
-        raise ValueError("no record of an agent")
+        raise ValueError("not a record of an agent")
     return signature, record
 
 
 CHANGES_PAUSE: Final = 0.05
-"""It is told once in so many seconds, however much happens."""
+"""The minimum of seconds between two calls."""
 
 
 class LocalChanges:
     """Follows mngr's files and the agents' processes for one event loop.
 
-    What is not told: that another program was started in the terminal of an agent.
+    It does not notice when another program is started in an agent's terminal.
     """
 
     def __init__(self, host_dir: Path, tell: Callable[[], object]) -> None:
@@ -132,7 +132,7 @@ class LocalChanges:
         self._agents = host_dir / "agents"
         self._files: dict[Path, tuple[NoticedFile, ...]] = {self._agents: self._followed(self._agents / "*")}
         self.is_complete = False
-        """Whether all that can be told is."""
+        """Whether all other changes are reported."""
 
     def follow(self, folders: Iterable[Path], process_ids: Iterable[int]) -> None:
         """Follow the agents with these folders, and the processes of their terminals."""
@@ -141,10 +141,10 @@ class LocalChanges:
             for file in self._files.pop(folder):
                 file.close()
         if new := wanted - self._files.keys():
-            # What has changed before they were followed.
+            # There may have been changes before.
             self._tell()
         for folder in new:
-            # mngr notes in a file when it starts an agent that was stopped.
+            # mngr writes this file when it starts a stopped agent.
             self._files[folder] = self._followed(folder / "*", folder / "activity" / "start")
         are_noticed = all(file.is_noticed for files in self._files.values() for file in files)
         self.is_complete = self._ends.follow(process_ids) and are_noticed
@@ -157,27 +157,27 @@ class LocalChanges:
         self._ends.close()
 
 
-# As in a mirror of a host: what nobody has asked for during this time is not followed any more.
+# As in the mirror of a host: files that were not requested for this time are not followed any more.
 FORGOTTEN_AFTER: Final = 30.0
 NEWS_PAUSE: Final = 0.01
-"""A file is told of once in so many seconds, however often it is written to."""
+"""The minimum of seconds between two notifications about a file."""
 
 
 class LocalNews:
-    """Follows files of agents by the notices of the system, from when somebody wants to be told."""
+    """Follows files of agents with notifications of the system, once `tell` is set."""
 
     def __init__(self) -> None:
         self.tell: Callable[[str], object] | None = None
         self._notices: FileNotices | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._files: dict[str, tuple[NoticedFile, float]] = {}
-        """By path, each with the time when it was asked for last."""
+        """By path, each with the time of the last request."""
         self._swept_at = 0.0
         self.is_complete = True
-        """Whether every change is told."""
+        """Whether every change is reported."""
 
     def follow(self, files: Iterable[tuple[str, str]]) -> None:
-        """Follow files, given with the ids of their agents; a path that ends in `/*` is all of a folder."""
+        """Follow files by the ids of their agents. A path that ends in `/*` means all files of a folder."""
         if self.tell is None:
             return
         loop = asyncio.get_running_loop()
@@ -208,7 +208,7 @@ class LocalNews:
 
 
 _CHUNK: Final = 1 << 20
-# An agent may fill its own folders with names.
+# An agent can fill its own folders with files.
 _ENTRIES_READ: Final = 1_000
 
 _First = TypeVar("_First")
@@ -216,7 +216,7 @@ _Second = TypeVar("_Second")
 
 
 class LocalHost:
-    """This machine with one home of mngr."""
+    """This machine, with one home of mngr."""
 
     settings: HostSettings | None = None
 
@@ -245,7 +245,7 @@ class LocalHost:
 
     async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         try:
-            # The records first: an agent that is made after that is in the next answer.
+            # Read records first, so that an agent that is created now is in the next answer.
             records = self._records.read()
             panes, processes = await _both(self._panes(), list_processes(self.tmux.environment))
         except AdapterError as error:
@@ -253,7 +253,7 @@ class LocalHost:
         except OSError as error:
             raise HostUnreachable(str(error)) from error
         if processes is None:
-            raise HostUnreachable("ps gave no list of processes", "install procps: the ps of busybox cannot do it")
+            raise HostUnreachable("ps lists no processes", "install procps; the ps of busybox is not enough")
         parent_types = self._agent_types.parents()
         agents = {}
         for folder, record in records.items():
@@ -306,7 +306,7 @@ class LocalHost:
         return f"{self._prefix}{record['name']}"
 
     async def _panes(self) -> dict[str, Pane]:
-        """Return the agents' panes by agent id and by session; none when no server runs any more."""
+        """Return the agents' panes by agent id and by session; none if no server is running."""
         try:
             listed = await self.tmux.list_panes()
         except NoTmuxServer:
@@ -387,7 +387,7 @@ class LocalHost:
 
 
 async def _both(first: Awaitable[_First], second: Awaitable[_Second]) -> tuple[_First, _Second]:
-    """Wait for both at once; when one fails the other has ended too, which `gather` alone does not ensure."""
+    """Wait for both. If one fails, wait for the other before raising, which `gather` does not do."""
     answers = await asyncio.gather(first, second, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException):
@@ -397,7 +397,7 @@ async def _both(first: Awaitable[_First], second: Awaitable[_Second]) -> tuple[_
 
 def _open_regular(path: str) -> int | None:
     try:
-        # An agent may put a pipe in the place of a file: opening it must not block.
+        # An agent may replace a file with a pipe, and opening it must not block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         _raise_own_shortage(error)
@@ -444,7 +444,7 @@ def _find_files(root: str, pattern: str) -> Iterator[FoundFile]:
 
 
 def _searched_first(pattern: str) -> str:
-    """Return the part of a pattern up to its first folder of unknown names, which all count: `logs/*`."""
+    """Return a pattern up to its first folder with unknown names, as `logs/*`."""
     parts = pattern.split("/")
     known = list(takewhile(lambda part: not _is_open(part), parts))
     return "/".join(known if len(known) == len(parts) else [*known, "*"])
@@ -466,9 +466,9 @@ def _names(folder: str, part: str) -> list[str]:
 
 
 def _raise_own_shortage(error: OSError) -> None:
-    """Raise ResourceShortage if no file can be opened now: a file that is there must not be taken for a missing one.
+    """Raise ResourceShortage if no file can be opened now, so that an existing file is not taken for a missing one.
 
-    An agent can cause other errors for its own files, such as EIO or EAGAIN.
+    Agents can cause other errors for their own files, such as EIO or EAGAIN.
     """
     if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
         raise_shortage(error)

@@ -1,4 +1,4 @@
-"""Keeps what a host has said of its agents' files and processes, so that questions are answered without asking it."""
+"""The files and agents that a host has reported, so that questions need no answer of the host."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final, Literal
 
 from swarm_tui.hosts.protocol import AgentAddress, FileSlice, FoundFile, ReadRequest
 
-# A file or a folder that nobody has asked for during this time is not followed any more.
+# Files and folders that were not requested for this time are not followed any more.
 FORGOTTEN_AFTER: Final = 30.0
-# A host is told how far a file was used when so many bytes more were.
+# Report to the host how far a file was read after this number of bytes.
 _TOLD_AFTER: Final = 1 << 17
 _PATTERNS_KEPT: Final = 1_000
 
@@ -21,19 +21,19 @@ Kind = Literal["size", "tail", "whole"]
 
 @dataclass(slots=True)
 class FollowedFile:
-    """One file, and the part of it that was said and not used yet."""
+    """A file, with the reported part that was not read yet."""
 
     key: str
     path: str
     kind: Kind
     agent: str
-    """The id of the agent whose file it is."""
+    """The id of the agent with this file."""
     start: int = 0
     content: bytearray = field(default_factory=bytearray)
     size: int = -1
-    """-1 while nothing is known of it, or there is no such file."""
+    """-1 if nothing is known of the file, or it does not exist."""
     told: int = 0
-    """How far the host knows that it was used."""
+    """The read position that the host knows."""
     asked_at: float = 0.0
 
     @property
@@ -45,7 +45,7 @@ class FollowedFile:
         if self.kind == "tail" and offset == self.end and size >= 0:
             self.content += content
         else:
-            # It is gone, was written anew, or is always said whole.
+            # The file was removed or replaced, or is always reported as a whole.
             self.start, self.told, self.content = offset, offset, bytearray(content)
 
     def slice_for(self, request: ReadRequest) -> FileSlice | None:
@@ -62,7 +62,7 @@ class FollowedFile:
 
 @dataclass(slots=True)
 class SearchedFolder:
-    """One agent's folder, and the files in it that fit the patterns."""
+    """An agent's folder, with the files that match patterns."""
 
     key: str
     folder: str
@@ -72,7 +72,7 @@ class SearchedFolder:
 
 
 class HostMirror:
-    """What one host has said. `requests` are what it has to be told so that it says what is wanted."""
+    """The reports of one host. `requests` returns what to ask it for."""
 
     def __init__(self) -> None:
         self._files: dict[tuple[str, Kind], FollowedFile] = {}
@@ -82,12 +82,12 @@ class HostMirror:
         self._swept_at = 0.0
         self._unsent: list[dict[str, Any]] = []
         self.probe: dict[str, Any] | None = None
-        """The last answer on agents, terminals and processes."""
+        """The last report of agents, terminals and processes."""
         self.tell: Callable[[str], object] = lambda agent: None
-        """Is called with the id of an agent of which a host says something new."""
+        """Called with the id of an agent that has a new report."""
 
     def files(self, requests: Sequence[ReadRequest]) -> list[FileSlice | None]:
-        """Return the slices as far as they were said; what is asked for the first time will be followed."""
+        """Return the slices that were reported. Follow files that are requested for the first time."""
         now = time.monotonic()
         new: dict[str, Any] = {}
         slices = [self._slice(request, now, new) for request in requests]
@@ -114,12 +114,12 @@ class HostMirror:
         return answers
 
     def requests(self) -> list[dict[str, Any]]:
-        """Return what the host is to be told now."""
+        """Return the requests to send to the host now."""
         unsent, self._unsent = self._unsent, []
         return unsent
 
     def begin_again(self) -> list[dict[str, Any]]:
-        """Return what a host has to be told after a new connection: everything, from where it broke off."""
+        """Return the requests after a new connection: everything, from the last position."""
         self._unsent.clear()
         files = {file.key: [file.path, file.end, file.kind] for file in self._files.values()}
         folders = {folder.key: [folder.folder, folder.patterns] for folder in self._folders.values()}
@@ -128,7 +128,7 @@ class HostMirror:
         return [{"op": "follow", "files": files}, {"op": "search", "folders": folders}]
 
     def take(self, said: Mapping[str, Any]) -> None:
-        """Keep what the host said; ValueError, KeyError or TypeError when it makes no sense."""
+        """Store a report of the host; raise ValueError, KeyError or TypeError if it is invalid."""
         match said["t"]:
             case "news":
                 for key, (size, offset, content) in said["files"].items():

@@ -1,4 +1,4 @@
-"""Decides what mngr's agents are doing from the list of processes and their panes; reads nothing itself."""
+"""Derive the states of agents from the list of processes and their panes. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _SHELLS: Final = frozenset({"bash", "sh", "zsh", "fish", "dash", "ksh", "tcsh", 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTable:
-    """The processes of one machine at one moment."""
+    """The processes of a machine at one moment."""
 
     command_of: Mapping[int, str]
     children_of: Mapping[int, Sequence[int]]
     in_front: frozenset[int]
-    """Those in the foreground of their terminal."""
+    """Processes in the foreground of their terminals."""
 
     def descendants(self, root: int) -> Iterator[int]:
-        """Return all processes below one, nearest first, each once: ps may read parents that form a ring."""
+        """Return all processes below one, nearest first, without repetitions: the list of ps can contain cycles."""
         seen, queue = {root}, list(self.children_of.get(root, ()))
         for process_id in queue:
             if process_id not in seen:
@@ -34,19 +34,19 @@ class ProcessTable:
 
 
 def parse_processes(output: str) -> ProcessTable:
-    """Return the table that PS_COMMAND printed, without zombies: tmux leaves some behind when an agent is stopped."""
+    """Parse the output of PS_COMMAND, without zombies, which tmux leaves when an agent is stopped."""
     command_of: dict[int, str] = {}
     children_of: dict[int, list[int]] = {}
     in_front = set()
     for line in output.splitlines():
         words = line.split(maxsplit=3)
-        # A sandboxed kernel lists a process that just ended as 0: everything would hang below it.
+        # A sandboxed kernel lists an exited process as 0, which would be the parent of all others.
         if len(words) < 4 or not words[0].isdigit() or not words[1].isdigit() or words[0] == "0":
             continue
         if words[2].startswith("Z"):
             continue
         process_id, parent = int(words[0]), int(words[1])
-        # mngr compares the first word of what ps calls a process.
+        # mngr compares the first word of the command.
         command_of[process_id] = words[3].split()[0]
         children_of.setdefault(parent, []).append(process_id)
         if "+" in words[2]:
@@ -55,7 +55,7 @@ def parse_processes(output: str) -> ProcessTable:
 
 
 def expected_process(agent_type: str, command: str, parent_types: Mapping[str, str]) -> str:
-    """Return the name that the agent's process must have: its type's, or the command's first word."""
+    """Return the name of the agent's process: that of its type, or the first word of the command."""
     of_kind = agent_type_of(agent_type, parent_types.get(agent_type, "")).process
     if of_kind:
         return of_kind
@@ -66,13 +66,13 @@ def expected_process(agent_type: str, command: str, parent_types: Mapping[str, s
 def decide_state(
     pane: Pane | None, processes: ProcessTable, expected: str, *, is_active: bool
 ) -> tuple[AgentState, int | None]:
-    """Return the state that mngr would name, and the id of the agent's process while it is RUNNING or WAITING."""
+    """Return the state in mngr's words, and the id of the agent's process while it is RUNNING or WAITING."""
     if pane is None:
         return "STOPPED", None
     if pane.is_dead:
         return "DONE", None
     if pane.process_id not in processes.command_of:
-        # It ended between the two calls, and its session with it.
+        # The session was closed between the two calls.
         return "STOPPED", None
     below = list(processes.descendants(pane.process_id))
     process_id = next((one for one in (pane.process_id, *below) if processes.command_of.get(one) == expected), None)
@@ -88,10 +88,10 @@ def decide_state(
 
 
 def is_at_prompt(pane: Pane | None, processes: ProcessTable) -> bool:
-    """Return whether the pane's own shell is in the foreground, as it is when the agent's program has ended.
+    """Return whether the pane's own shell is in the foreground, as after the exit of the agent's program.
 
-    The state does not show it: for mngr an agent that was started as `bash script` lives as long as its pane's shell,
-    which is a bash too.
+    The state does not show it: to mngr, an agent that was started as `bash script` is alive while the pane's shell,
+    also bash, is running.
     """
     if pane is None or pane.process_id not in processes.in_front:
         return False

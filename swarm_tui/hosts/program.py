@@ -1,16 +1,16 @@
-"""Runs on a host at the other end of one ssh connection, and leaves no file of its own there.
+"""The program on a host, at the other end of an ssh connection. It leaves no files there.
 
-Python 3.6 and newer, the standard library only: `ssh_link.py` sends this text as the first line of its input.
-Requests follow, one JSON object a line; those with an id are answered, each by one object with that id:
+For Python 3.6 and newer, with the standard library only. `hosts.link` sends this text as the first line of input.
+Then it sends requests, one JSON object per line. Each request with an id has one answer with the same id:
 
-  {"op": "follow", "files": {KEY: [PATH, OFFSET, KIND]}}      say from now on what is new in files (size, tail, whole)
-  {"op": "search", "folders": {KEY: [FOLDER, PATTERNS]}}      say which files are there, when that changes
-  {"op": "forget", "keys": [KEY]}                             of either
-  {"op": "taken", "files": {KEY: OFFSET}}                     how far a tail was used: only so much more is sent ahead
-  {"op": "watch", "agents": FOLDER}                           say what agents, terminals and processes do, once a second
+  {"op": "follow", "files": {KEY: [PATH, OFFSET, KIND]}}      report changes of files from now on (size, tail, whole)
+  {"op": "search", "folders": {KEY: [FOLDER, PATTERNS]}}      report the matching files when they change
+  {"op": "forget", "keys": [KEY]}                             stop either of these
+  {"op": "taken", "files": {KEY: OFFSET}}                     how far a tail was read, which limits what is sent ahead
+  {"op": "watch", "agents": FOLDER}                           report agents, terminals and processes once a second
   {"op": "read" | "find" | "probe" | "run" | "write", "id": N, ...}
 
-Of itself it says "hello", "beat" (each second), "news" (of followed files), "found" and "probe".
+Without a request it sends "hello", "beat" (each second), "news" (of followed files), "found" and "probe".
 """
 
 import base64
@@ -51,7 +51,7 @@ def text(raw: Any) -> Any:
 
 
 def open_regular(path: Any) -> Any:
-    """Open a file; None for a folder, for a pipe that an agent has put in its place, and for none."""
+    """Open a file; return None for anything else, such as a pipe from an agent."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
@@ -71,7 +71,7 @@ def status_of(path: Any) -> Any:
 
 
 def read(path: Any, offset: Any, limit: Any) -> Any:
-    """Return the size, the offset and the content of a slice; None where there is no regular file."""
+    """Return the size, the offset and the content of a slice; None if there is no regular file."""
     status = status_of(path)
     if status is None:
         return None
@@ -120,7 +120,7 @@ def find(root: Any, patterns: Any) -> Any:
 
 
 def news_of(entry: Any) -> Any:
-    """Return what is new in a followed file, as [size, offset, content]; None when nothing is."""
+    """Return the change of a followed file as [size, offset, content]; None if it has not changed."""
     path, offset, kind, seen, taken = entry
     status = status_of(path)
     mark = None if status is None else (status.st_size, status.st_mtime, status.st_ino)
@@ -148,7 +148,7 @@ def news_of(entry: Any) -> Any:
 
 
 def look_at_files() -> None:
-    """Say what is new; an agent that writes without end gets its share and no more."""
+    """Report changes. Limit the share of each agent, so that no agent can fill the connection."""
     news, left, keys = {}, BUDGET, list(followed)
     first = told.get("first", 0) % max(1, len(keys))
     for position, key in enumerate(keys[first:] + keys[:first]):
@@ -176,7 +176,7 @@ def look_into_folders() -> None:
 
 
 def output(words: Any, timeout: Any, cwd: Any = None, given: Any = None) -> Any:
-    """Run a command in a process group of its own, so that a hanging child cannot keep its pipe open for ever."""
+    """Run a command in a new process group, so that a hanging child cannot keep its pipe open forever."""
     pipe = subprocess.PIPE
     stdin = subprocess.DEVNULL if given is None else pipe
     process = subprocess.Popen(words, cwd=cwd, stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True)
@@ -194,7 +194,7 @@ def output(words: Any, timeout: Any, cwd: Any = None, given: Any = None) -> Any:
 
 
 def agent_records(folder: Any) -> Any:
-    """Return what mngr has written down of each agent, and the ids of those that cannot be read."""
+    """Return mngr's records of agents, and the ids of unreadable ones."""
     unreadable, seen = [], {}
     try:
         entries = list(os.scandir(folder))
@@ -212,9 +212,9 @@ def agent_records(folder: Any) -> Any:
                     content = json.loads(file.read(RECORD_LIMIT))
                 known = {"mark": mark, "record": {name: content.get(name) for name in KEPT}}
                 if not content.get("id") or not content.get("name"):
-                    raise ValueError("no record of an agent")
+                    raise ValueError("not a record of an agent")
             except (OSError, ValueError, AttributeError, RuntimeError):
-                # One that is being written keeps its last content.
+                # While a record is being written, keep its last content.
                 if known is None:
                     unreadable.append(entry.name)
                     continue
@@ -263,7 +263,7 @@ def probe(folder: Any, panes_words: Any, ps_words: Any) -> Any:
 
 
 def write(path: Any, data: Any, mode: Any, offset: Any, is_new: Any) -> None:
-    """Write a file whole by a draft beside it, over no other where it is to be new; or a part of a large one."""
+    """Write a file completely, through a draft in the same folder, or a part of a large file."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         os.makedirs(folder)
@@ -273,7 +273,7 @@ def write(path: Any, data: Any, mode: Any, offset: Any, is_new: Any) -> None:
             file.write(data)
         return
     draft = os.path.join(folder, "." + os.path.basename(path)[:50] + "." + os.urandom(8).hex() + ".draft")
-    # Private while it is written, whatever its mode will be.
+    # The draft is private until it has its mode.
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)
     os.chmod(draft, mode)
@@ -344,7 +344,7 @@ def obey(request: Any) -> None:
     elif op == "watch":
         watched.update(request)
     elif "id" in request:
-        # What takes time must not hold up the rest.
+        # Slow requests must not block the others.
         threading.Thread(target=answer_safely, args=(request,), daemon=True).start()
 
 

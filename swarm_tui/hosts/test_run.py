@@ -1,7 +1,7 @@
-"""Runs tests of a commit on a host, in a scratch copy of the repository there, once.
+"""Run tests of a commit on a host, in a scratch copy of the repository there.
 
-Python 3.6 and newer, the standard library only: `python3 -c` runs this text on the host. It reads one JSON object from
-its standard input and writes one to its standard output:
+For Python 3.6 and newer, with the standard library only: `python3 -c` runs this text on the host. It reads one JSON
+object from standard input and writes one to standard output:
 
   {"copy", "seed", "commit", "setup", "checkout", "python", "program", "words", "folder", "variables", "passed",
    "seconds", "own"}
@@ -52,7 +52,7 @@ def call(words: Any, seconds: float, folder: Any = None, environment: Any = None
             pass_fds=inherited,
         )
     except OSError as error:
-        raise Problem(f"{words[0]} cannot be started: {error.strerror}") from error
+        raise Problem(f"cannot start {words[0]}: {error.strerror}") from error
 
     running.add(process.pid)
     pipe: Any = process.stdout
@@ -68,7 +68,7 @@ def call(words: Any, seconds: float, folder: Any = None, environment: Any = None
     try:
         code = process.wait(timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        raise Problem(f"{os.path.basename(words[0])} did not end within {seconds:g} s") from error
+        raise Problem(f"{os.path.basename(words[0])} did not exit within {seconds:g} s") from error
     finally:
         running.discard(process.pid)
         with contextlib.suppress(OSError):
@@ -89,7 +89,7 @@ def git(wanted: Any, *words: Any) -> None:
 
 def last_line(output: bytes) -> str:
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "it printed nothing"
+    return lines[-1].strip() if lines else "no output"
 
 
 def stop_with(parent: Any) -> None:

@@ -46,7 +46,7 @@ def test_opens_by_any_folder_inside_and_knows_its_root(project: GitProject, repo
 def test_a_folder_outside_any_repository_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="git init"):
         Repository.open(tmp_path)
-    with pytest.raises(UsageError, match="does not exist"):
+    with pytest.raises(UsageError, match="folder not found"):
         Repository.open(tmp_path / "gone")
 
 
@@ -57,12 +57,12 @@ def test_a_repository_without_commits_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("revision", ["--output=/tmp/x", "-h", "", "a\nb", "HEAD\0"])
 def test_a_revision_that_git_would_take_for_something_else_is_refused(repository: Repository, revision: str) -> None:
-    with pytest.raises(UsageError, match="is no revision"):
+    with pytest.raises(UsageError, match="invalid revision"):
         repository.resolve(revision)
 
 
 def test_an_unknown_revision_is_named_without_its_escapes(repository: Repository) -> None:
-    with pytest.raises(UsageError, match="there is no commit 'gone'"):
+    with pytest.raises(UsageError, match=r"unknown commit .*'gone'"):
         repository.resolve("gone")
     assert repository.find("gone") is None
 
@@ -72,7 +72,7 @@ def test_an_unknown_revision_is_named_without_its_escapes(repository: Repository
 )
 def test_branch_names_that_git_refuses_are_refused_before_git_sees_them(project: GitProject, name: str) -> None:
     assert project.run("check-ref-format", f"refs/heads/{name}").returncode != 0 or name in ("-x", "@", "HEAD")
-    with pytest.raises(UsageError, match="no name for a branch"):
+    with pytest.raises(UsageError, match="invalid branch name"):
         checked_branch(name)
 
 
@@ -221,14 +221,14 @@ def test_an_empty_branch_makes_no_bundle(repository: Repository, tmp_path: Path)
 def test_a_bundle_with_another_branch_is_refused(project: GitProject, repository: Repository, tmp_path: Path) -> None:
     project.git("branch", "evil")
     project.git("bundle", "create", "--quiet", str(tmp_path / "b.bundle"), "evil", "main")
-    with pytest.raises(UsageError, match="does not hold the branch good"):
+    with pytest.raises(UsageError, match="the branch good is not in"):
         fetch_bundle(repository, tmp_path / "b.bundle", branch="good", into="refs/swarm/s/good")
 
 
 def test_a_bundle_with_objects_left_out_is_refused(project: GitProject, repository: Repository, tmp_path: Path) -> None:
     project.commit("two", {"a.txt": "2\n"})
     project.git("bundle", "create", "--quiet", str(tmp_path / "b"), "--filter=blob:none", "main")
-    with pytest.raises(GitError, match="objects are left out"):
+    with pytest.raises(GitError, match="objects were filtered"):
         fetch_bundle(repository, tmp_path / "b", branch="main", into="refs/swarm/x")
 
 
@@ -240,7 +240,7 @@ def test_a_lone_head_is_taken_for_the_branch(project: GitProject, repository: Re
 
 def test_a_file_that_is_no_bundle_is_one_clear_error(repository: Repository, tmp_path: Path) -> None:
     (tmp_path / "b.bundle").write_bytes(b"\x1b]0;owned\x07" * 10)
-    with pytest.raises(AdapterError, match="cannot be read as a bundle") as caught:
+    with pytest.raises(AdapterError, match="is not a bundle") as caught:
         fetch_bundle(repository, tmp_path / "b.bundle", branch="main", into="refs/swarm/x")
     assert "\x1b" not in str(caught.value)
 
@@ -299,7 +299,7 @@ def test_a_branch_is_known_to_be_checked_out_in_any_worktree(
 
 @pytest.mark.parametrize(
     ("said", "words"),
-    [("git version 2.37.1", "git 2.37.1 is too old: 2.38"), ("nonsense", "does not say which version it is")],
+    [("git version 2.37.1", "git 2.37.1 is too old; 2.38"), ("nonsense", "git reports no version")],
 )
 def test_a_git_that_is_too_old_is_refused_at_once(
     project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str
@@ -325,5 +325,5 @@ def test_a_repository_of_another_user_is_not_said_to_lack_commits(
     repository = Repository.open(project.root)
     assert repository.find("gone") is None
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    with pytest.raises(UsageError, match="it belongs to another user"):
+    with pytest.raises(UsageError, match="which belongs to another user"):
         repository.find("HEAD")

@@ -185,7 +185,7 @@ def test_room_is_made_when_much_was_made_and_nothing_relies_on_it(project: GitPr
 def test_a_missing_object_and_a_wrong_name_are_errors_in_words(space: ObjectSpace) -> None:
     with pytest.raises(GitError, match="is missing"):
         space.read("1" * 40)
-    with pytest.raises(GitError, match="no object id"):
+    with pytest.raises(GitError, match="invalid object id"):
         space.read("HEAD\n")
     assert space.read(space.write("blob", b""))[1] == b""
 

@@ -55,4 +55,4 @@ def test_what_it_prints_does_no_harm(tmp_path: Path) -> None:
     failure = read_failure(done.stderr)
     assert failure is not None
     assert "\x1b" not in "".join(failure.lines)
-    assert read_failure("the set-up ended with code x") is None
+    assert read_failure("the set-up exited with code x") is None

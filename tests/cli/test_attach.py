@@ -182,7 +182,10 @@ def test_the_agents_own_terminal_is_not_shown_within_itself(story: Story) -> Non
     inside = f"cd {story.mngr.repository}; {' '.join(story.words)}; sleep 100"
     story.tmux("new-window", "-d", "-t", f"={story.session}:", "-n", "inside", inside)
     until(
-        lambda: "already the agent's own" in story.tmux("capture-pane", "-p", "-J", "-t", f"={story.session}:inside"),
+        lambda: (
+            "this is the terminal of the agent itself"
+            in story.tmux("capture-pane", "-p", "-J", "-t", f"={story.session}:inside")
+        ),
         "the refusal",
     )
     story.tmux("kill-window", "-t", f"={story.session}:inside")

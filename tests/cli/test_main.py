@@ -214,7 +214,7 @@ async def test_too_few_open_files_are_said_with_the_way_out(tmp_path: Path) -> N
     words = f"ulimit -n 8; exec {sys.executable} -m swarm_tui fixes --base HEAD --list"
     finished = await run_process(["sh", "-c", words], cwd=tmp_path)
     assert finished.code == 1
-    assert "too few open files" in finished.error_text or "Too many open files" in finished.error_text
+    assert "open files" in finished.error_text
     assert "ulimit -n 1024" in finished.error_text
     assert "not installed" not in finished.error_text
 

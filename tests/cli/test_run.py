@@ -53,7 +53,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         (("--timeout", "0"), ("--timeout: 0", "above 0")),
         (("--wait-timeout", "soon"), ("invalid duration: 'soon'", "30m")),
         (("--speed", "-1"), ("--speed: -1",)),
-        (("--provider", "modal"), ("mngr has no provider 'modal'", "imbue-mngr-modal")),
+        (("--provider", "modal"), ("unknown provider: modal", "imbue-mngr-modal")),
         (("--records", "nowhere"), ("--records nowhere does not exist",)),
         (("--records", "test_a.py"), ("--records test_a.py is not a folder",)),
         (("--tutorial", "nowhere"), ("--tutorial nowhere does not exist",)),
@@ -88,13 +88,13 @@ def _ordered(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def test_missing_git_commit_identity_or_mngr_is_reported(project: GitProject, tmp_path: Path, fake_mngr: Path) -> None:
     (tmp_path / "bare").mkdir()
-    assert_refused(run(tmp_path / "bare"), "is not in a git repository", "git init")
+    assert_refused(run(tmp_path / "bare"), "not in a git repository: ", "git init")
     empty = GitProject(tmp_path / "empty")
     assert_refused(run(empty.root), "has no commits yet", "commit something first")
     assert_refused(run(project.root), "SWARM_MNGR is not a program: /no/mngr", "doctor --fix")
     project.git("config", "--unset", "user.email")
     project.git("config", "user.useConfigOnly", "true")
-    assert_refused(run(project.root, mngr=fake_mngr), "git does not know who you are", "git config --global")
+    assert_refused(run(project.root, mngr=fake_mngr), "git has no identity for commits", "git config --global")
 
 
 def test_old_mngr_is_refused(project: GitProject, fake_mngr: Path) -> None:

@@ -98,7 +98,7 @@ def test_folder_without_repository_is_reported(
     (tmp_path / "t.sh").write_text(WHOLE)
     monkeypatch.chdir(tmp_path)
     assert run_command_line(["tutorial", "fill", "t.sh"]) == 2
-    assert "is not in a git repository" in capsys.readouterr().err
+    assert "not in a git repository" in capsys.readouterr().err
 
 
 def test_slash_command_is_written_to_top_of_project(

@@ -139,8 +139,8 @@ def test_run_stops_when_the_connection_is_lost(project: GitProject, tmp_path: Pa
     [
         ({"commit": "0" * 40}, "git checkout failed: "),
         ({"seed": "/nowhere"}, "git clone failed: "),
-        ({"python": "/nowhere/python"}, "/nowhere/python cannot be started: No such file or directory"),
-        ({"seconds": 0.01}, "did not end within 0.01 s"),
+        ({"python": "/nowhere/python"}, "cannot start /nowhere/python: No such file or directory"),
+        ({"seconds": 0.01}, "did not exit within 0.01 s"),
     ],
 )
 def test_run_that_is_not_possible_says_why(

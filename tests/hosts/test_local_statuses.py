@@ -90,7 +90,7 @@ async def test_a_ps_that_does_not_understand_us_is_no_answer(tmp_path: Path) -> 
         folder.mkdir()
         (folder / "ps").write_text(f"#!/bin/sh\n{script}\n")
         (folder / "ps").chmod(0o755)
-        with pytest.raises(HostUnreachable, match="no list of processes"):
+        with pytest.raises(HostUnreachable, match="ps lists no processes"):
             await local_host(tmp_path, PATH=f"{folder}:{os.environ['PATH']}").statuses()
 
 

@@ -274,7 +274,7 @@ def test_impossible_apply_has_reason(integrated: Integrated, review: Review) -> 
     with pytest.raises(SwarmError, match=r"reverting #1 Fix number 1 conflicts with #4 Fix number 4 in lines\.txt"):
         plan_apply(review, BRANCH)
     review.set_verdict(ranked(review, 4), Verdict.REVERT)
-    with pytest.raises(UsageError, match="no name for a branch"):
+    with pytest.raises(UsageError, match="invalid branch name"):
         plan_apply(review, "-D main")
     proposal = plan_apply(review, BRANCH)
     integrated.project.commit("[FIX_IMPL] meanwhile", {"lines.txt": number_lines({1: "x"})})

@@ -278,7 +278,7 @@ def test_room_survives_missing_mngr(agents: Agents, tmp_path: Path) -> None:
     try:
         person.sees("Tests 2")
         person.types("a")
-        person.sees("mngr cannot be started")
+        person.sees("cannot start mngr")
         person.types("6")
         person.sees("attaching to swarm-x-one")
     finally:

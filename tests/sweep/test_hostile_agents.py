@@ -139,9 +139,9 @@ def submits_no_archive(_: Copy) -> bytes:
 AGENTS: dict[str, tuple[Callable[[Copy], bytes], Result, str, str]] = {
     "honest": (honest, Result.IMPL_FIX, "", ""),
     "sparse": (submits_sparse_file, Result.FAILED, "its archive holds no outcome", ""),
-    "git entry": (submits_entry(".git"), Result.UNRESOLVED, "the commits are not valid", ""),
-    "parent entry": (submits_entry(".."), Result.UNRESOLVED, "the commits are not valid", ""),
-    "slash entry": (submits_entry("a/b"), Result.UNRESOLVED, "the commits are not valid", ""),
+    "git entry": (submits_entry(".git"), Result.UNRESOLVED, "invalid commits", ""),
+    "parent entry": (submits_entry(".."), Result.UNRESOLVED, "invalid commits", ""),
+    "slash entry": (submits_entry("a/b"), Result.UNRESOLVED, "invalid commits", ""),
     "long name": (submits_entry("n" * 300), Result.IMPL_FIX, "", "a file name that is too long to check out"),
     "many commits": (submits_many_commits, Result.IMPL_FIX, "", "it has 5,000 commits; the limit is 200"),
     "surrogate": (submits_surrogate, Result.IMPL_FIX, "", ""),

@@ -138,12 +138,12 @@ async def test_a_host_whose_making_was_interrupted_is_destroyed(
 
 
 async def test_a_provider_that_cannot_be_used_is_one_sentence(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"mngr has no provider 'nosuch'.*imbue-mngr-nosuch"):
+    with pytest.raises(UsageError, match=r"unknown provider: nosuch.*imbue-mngr-nosuch"):
         await check_provider(isolated_mngr.adapter, "nosuch", isolated_mngr.host_dir, None)
     project = tmp_path / ".mngr" / "settings.toml"
     project.parent.mkdir()
     project.write_text('[providers.box1]\nbackend = "ssh"\n')
-    with pytest.raises(UsageError, match="name them by --host"):
+    with pytest.raises(UsageError, match="use its hosts with --host"):
         await check_provider(isolated_mngr.adapter, "box1", isolated_mngr.host_dir, tmp_path)
 
 
@@ -151,9 +151,9 @@ async def test_a_provider_that_cannot_be_used_is_one_sentence(isolated_mngr: Iso
     ("options", "said"),
     [
         (RunOptions(provider="-x"), "is no name of a provider"),
-        (RunOptions(provider="docker", hosts=("box1",)), "exclude each other"),
+        (RunOptions(provider="docker", hosts=("box1",)), "conflicts with --provider"),
         (RunOptions(provider="docker", transfer="worktree"), "--transfer worktree"),
-        (RunOptions(build_arguments=("cpu=2",)), "--build-arg is for hosts that are made"),
+        (RunOptions(build_arguments=("cpu=2",)), "--build-arg requires hosts that are created"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options: RunOptions, said: str) -> None:

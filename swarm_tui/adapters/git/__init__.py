@@ -1,12 +1,12 @@
-"""The adapter to git: GitPython's `Repo` and plumbing commands, typed, with errors that say what to do.
+"""Call git: plumbing commands and GitPython's `Repo`, typed, with errors that have hints.
 
     repository = Repository.open(Path("."))
     repository.head(), repository.resolve("main~2"), repository.branches(), repository.identity()
     repository.update_ref("refs/heads/x", new, old=None)          # compare-and-swap; raises RefMoved
-    repository.run("log", "-z", ...)                              # any other command; check names by `names` first
+    repository.run("log", "-z", ...)                              # any other command; check names with `names` first
 
-All calls wait for git, a few ms each: from an event loop use `await asyncio.to_thread(repository.head)`.
-Nothing here writes to the user's checkout or index, and no hook runs.
+All calls wait a few ms for git. In an event loop, use `await asyncio.to_thread(repository.head)`.
+Nothing here writes to the user's checkout or index, and no hooks run.
 """
 
 from swarm_tui.adapters.git.checkouts import clone_into, create_bundle, fetch_bundle, init_repository

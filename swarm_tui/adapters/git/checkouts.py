@@ -1,4 +1,4 @@
-"""Copies, new repositories, bundles, submodules and Git LFS files."""
+"""Create clones and scratch repositories; bundles, submodules and Git LFS files."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from swarm_tui.files import open_regular, read_regular
 from swarm_tui.model.text import plain
 
 FILE_LIMIT: Final = 100_000_000
-"""Bytes of the largest file that is accepted in a commit; git needs more memory than that to compare it."""
+"""Bytes of the largest file that is accepted in a commit. To compare a file, git needs more memory than its size."""
 _HEADER_LIMIT: Final = 1_000_000
 _VERSIONS: Final = (b"# v2 git bundle\n", b"# v3 git bundle\n")
 _TIMEOUT: Final = 600.0
-# git's own name for objects that are not checked yet: `git gc` removes what a killed process leaves.
+# git's name for unchecked objects. `git gc` removes them if a process was killed.
 _QUARANTINE: Final = "tmp_objdir-swarm-"
 
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The text before the pack of a bundle."""
+    """The header of a bundle, before its pack."""
 
     heads: dict[str, str]
     pack_offset: int
 
 
 def create_bundle(repository: Repository, bundle: Path, *, base: str, branch: str) -> bool:
-    """Write the commits of a branch after `base` into a file; return False, without a file, when there are none.
+    """Write the commits of a branch after `base` into a file; return False and write no file if there are none.
 
-    `base` may be unknown, as in a copy whose agent has replaced its history: the file then holds all of the branch.
+    If `base` is unknown, for example because an agent has replaced its history, the file contains the whole branch.
     """
     excluded = (f"^{checked_revision(base)}",) if repository.find(base) else ()
     if not repository.run("rev-list", "--max-count=1", branch_ref(branch), *excluded, "--").text:
@@ -58,10 +58,10 @@ def create_bundle(repository: Repository, bundle: Path, *, base: str, branch: st
 
 
 def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str) -> str:
-    """Fetch the expected branch (or a lone HEAD) of a bundle into a full ref name; return its commit.
+    """Fetch the expected branch, or a HEAD without branches, from a bundle as a full ref name; return its commit.
 
-    Nothing is written to the repository before git has checked every object. `git fetch` cannot be used: up to
-    version 2.45 it checks no objects of bundles, whatever `fetch.fsckObjects` says.
+    git checks every object before anything is written to the repository. `git fetch` does not do that for bundles in
+    git 2.45 and older, even with `fetch.fsckObjects`.
     """
     with _opened(bundle) as file:
         header = _read_header(bundle, file)
@@ -69,18 +69,18 @@ def fetch_bundle(repository: Repository, bundle: Path, *, branch: str, into: str
         source = expected if expected in header.heads else "HEAD"
         if source not in header.heads or (source == "HEAD" and len(header.heads) > 1):
             names = ", ".join(plain(name, 60) for name in list(header.heads)[:3]) or "nothing"
-            raise UsageError(f"{plain(bundle.name, 80)} does not hold the branch {branch}: it holds {names}")
+            raise UsageError(f"the branch {branch} is not in {plain(bundle.name, 80)}, which contains {names}")
         os.lseek(file.fileno(), header.pack_offset, os.SEEK_SET)
         _import_pack(repository, file)
     tip = header.heads[source]
     if repository.find(tip) != tip:
-        raise GitError(f"{plain(bundle.name, 80)} lacks the commit {tip[:12]} that it names")
+        raise GitError(f"the commit {tip[:12]} is missing in {plain(bundle.name, 80)}")
     repository.run("update-ref", "--no-deref", "-m", "swarm-tui: fetch", checked_ref(into), tip)
     return tip
 
 
 def _import_pack(repository: Repository, pack: BinaryIO) -> None:
-    """Move the objects of a pack into a repository; GitError, and an unchanged repository, if git refuses one."""
+    """Move the objects of a pack into a repository. If git rejects one, raise GitError and change nothing."""
     objects = repository.common_directory.absolute() / "objects"
     with contextlib.closing(ScratchFolder(_QUARANTINE, objects)) as scratch:
         alternates = scratch.path / "info/alternates"
@@ -88,16 +88,14 @@ def _import_pack(repository: Repository, pack: BinaryIO) -> None:
         write_alternates(scratch.path, [objects])
         apart = {"GIT_OBJECT_DIRECTORY": str(scratch.path)}
         is_partial = any((objects / "pack").glob("*.promisor"))
-        # In a partial clone a file that did not change may be missing.
+        # In a partial clone, unchanged files may be missing.
         check = "--fsck-objects" if is_partial else "--strict"
-        # Larger files than this are not read into memory as a whole.
+        # Do not read larger files into memory as a whole.
         words = ("-c", "core.bigFileThreshold=16m", "index-pack", check, "--fix-thin", "--stdin")
         answer = repository.run(*words, stdin=pack, environment=apart, codes=(0, 1, 128), timeout=_TIMEOUT)
         if answer.code:
-            raise shortage_of(answer) or GitError(
-                f"the commits are not valid: {answer.error_text or 'git gave no reason'}"
-            )
-        # Without it, only the new objects are listed.
+            raise shortage_of(answer) or GitError(f"invalid commits: {answer.error_text or 'no reason given'}")
+        # Without the alternates, only the new objects are listed.
         alternates.unlink()
         _refuse_large_files(repository, apart)
         _move_packs(scratch.path / "pack", objects / "pack")
@@ -107,12 +105,12 @@ def _refuse_large_files(repository: Repository, apart: dict[str, str]) -> None:
     words = ("cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectsize)")
     largest = max(map(int, repository.run(*words, environment=apart).text.split()), default=0)
     if largest > FILE_LIMIT:
-        raise GitError(f"the commits hold a file of {largest // 1_000_000:,} MB: the limit is {FILE_LIMIT:,} bytes")
+        raise GitError(f"the commits contain a file of {largest // 1_000_000:,} MB; the limit is {FILE_LIMIT:,} bytes")
 
 
 def _move_packs(source: Path, target: Path) -> None:
     target.mkdir(exist_ok=True)
-    # git looks for packs by their index, so that one comes last.
+    # Move the index last, because git finds packs by their index.
     for path in sorted(source.glob("pack-*"), key=lambda path: path.suffix == ".idx"):
         shutil.move(path, target / path.name)
 
@@ -122,44 +120,44 @@ def _opened(bundle: Path) -> Iterator[BinaryIO]:
     try:
         file = open_regular(bundle)
     except OSError as error:
-        raise GitError(f"{plain(bundle.name, 80)} cannot be read: {error.strerror or error}") from error
+        raise GitError(f"cannot read {plain(bundle.name, 80)}: {error.strerror or error}") from error
     with file:
         yield file
 
 
 def _read_header(bundle: Path, file: BinaryIO) -> _Header:
-    """Read the text of a bundle up to its pack; raise GitError for anything unusual."""
+    """Parse the header of a bundle; raise GitError for anything unusual."""
     name = plain(bundle.name, 80)
     if file.readline(100) not in _VERSIONS:
-        raise GitError(f"{name} cannot be read as a bundle: it does not begin with a header of git")
+        raise GitError(f"{name} is not a bundle: it has no header")
     heads: dict[str, str] = {}
     while (line := file.readline(_HEADER_LIMIT)) != b"\n":
         if not line.endswith(b"\n") or file.tell() > _HEADER_LIMIT:
-            raise GitError(f"{name} cannot be read as a bundle: its header has no end")
+            raise GitError(f"{name} is not a bundle: its header has no end")
         if line.startswith(b"@filter"):
-            # git would expect that the missing objects can be fetched from somewhere.
-            raise GitError(f"{name} is not whole: objects are left out of it by a filter")
+            # git would try to fetch the missing objects.
+            raise GitError(f"{name} is incomplete: objects were filtered")
         if not line.startswith((b"@", b"-")):
             commit, _, ref = line.decode("utf-8", "surrogateescape").removesuffix("\n").partition(" ")
             if not is_commit_id(commit):
-                raise GitError(f"{name} holds a line that is not a ref: {plain(commit, 80)}")
+                raise GitError(f"{name} has a line that is not a ref: {plain(commit, 80)}")
             heads[ref] = commit
     return _Header(heads, file.tell())
 
 
 NOTHING_IS_CONVERTED: Final = "* -text -eol -filter -ident -working-tree-encoding\n"
-"""Attributes by which files are read and written as they are stored, and no filter runs."""
+"""Attributes with which git reads and writes files unchanged and runs no filters."""
 
 _SETTING_FILES: Final = ("config", "config.worktree", "commondir", "info/attributes")
 
 
 def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str | None = None) -> Repository:
-    """Make a clone with `commit` checked out, on a new branch or detached, without any remote or other ref.
+    """Create a clone with `commit` checked out, on a new branch or detached, without remotes and other refs.
 
-    It borrows the objects of the first one, which makes it quick and small, and valid only while that one is there.
+    It borrows the objects of the original, so it is fast and small, and valid while the original exists.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty", "give a folder that does not exist yet")
+        raise UsageError(f"{folder} is not empty", "choose a folder that does not exist yet")
     commit = repository.resolve(commit)
     clone = borrow_objects(repository, folder, [repository.common_directory.absolute() / "objects"])
     if branch is None:
@@ -172,9 +170,9 @@ def clone_into(repository: Repository, folder: Path, *, commit: str, branch: str
 def check_out_tree(
     space: ObjectSpace, tree: str, folder: Path, *, parent: str, is_verbatim: bool = False
 ) -> Repository:
-    """Make a repository whose checkout is this tree, committed on top of `parent`; it is valid as long as the space.
+    """Create a repository with this tree checked out, committed on top of `parent`. It is valid as long as the space.
 
-    With `is_verbatim`, files are written as they are stored: no line ending is converted, and no filter runs.
+    With `is_verbatim`, files are written as they are stored, without conversion of line endings and without filters.
     """
     scratch = borrow_objects(space.original, folder, space.object_folders)
     if is_verbatim:
@@ -186,7 +184,7 @@ def check_out_tree(
 
 
 def copy_tags(repository: Repository, scratch: Repository) -> None:
-    """Add the tags of another repository: versions of a project are often found by them."""
+    """Add the tags of another repository, because projects often derive their version from them."""
     tags = repository.refs("refs/tags")
     if tags:
         commands = "".join(f"create {name} {target}\n" for name, target in tags.items())
@@ -194,9 +192,9 @@ def copy_tags(repository: Repository, scratch: Repository) -> None:
 
 
 def borrow_objects(repository: Repository, folder: Path, object_folders: Sequence[Path]) -> Repository:
-    """Make a repository that has all the commits of another one, and none of its refs and settings.
+    """Create a repository with all commits of another one, but without its refs and settings.
 
-    `git clone --shared` would apply the user's settings for clones, and does not share a shallow history.
+    `git clone --shared` would apply the user's settings, and does not share a shallow history.
     """
     folder.mkdir(parents=True, exist_ok=True)
     form = f"--object-format={repository.object_format}"
@@ -211,7 +209,7 @@ def borrow_objects(repository: Repository, folder: Path, object_folders: Sequenc
 
 
 def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: str, is_cleaned: bool = True) -> None:
-    """Check another tree out in a scratch repository; what git ignores stays, other new files go if `is_cleaned`."""
+    """Check out another tree in a scratch repository. Remove new files, except ignored ones, if `is_cleaned`."""
     commit = space.synthetic_commit(tree, parent)
     # If tests have damaged the scratch repository, git must not act on a repository around it instead.
     only_here = {"GIT_CEILING_DIRECTORIES": str(scratch.root.parent)}
@@ -221,17 +219,17 @@ def change_tree(space: ObjectSpace, scratch: Repository, tree: str, *, parent: s
 
 
 def settings_of(scratch: Repository) -> dict[str, bytes]:
-    """Return the files of a scratch repository that choose what git runs in it, for `restore_settings`."""
+    """Return the files of a scratch repository that select programs for git to run, for `restore_settings`."""
     git = scratch.root / ".git"
     return {name: read_regular(git / name) for name in _SETTING_FILES if (git / name).is_file()}
 
 
 def restore_settings(scratch: Repository, settings: Mapping[str, bytes]) -> None:
-    """Put these files back as they were: tests that ran there may have named filters, which git would run for us."""
+    """Restore these files, because tests may have added filters there, which git would run as the user."""
     git = scratch.root / ".git"
     try:
         if git.is_symlink() or not git.is_dir() or (git / "info").is_symlink():
-            raise GitError(f"{scratch.root} is no git repository any more", "the tests that ran there have replaced it")
+            raise GitError(f"not a git repository any more: {scratch.root}", "tests have replaced it")
         for name in _SETTING_FILES:
             path = git / name
             if path.is_symlink() or path.exists():
@@ -239,13 +237,13 @@ def restore_settings(scratch: Repository, settings: Mapping[str, bytes]) -> None
             if name in settings:
                 path.write_bytes(settings[name])
     except OSError as error:
-        raise GitError(f"{git} cannot be written: {error.strerror or error}") from error
+        raise GitError(f"cannot write {git}: {error.strerror or error}") from error
 
 
 def init_repository(folder: Path, *, branch: str, identity: tuple[str, str]) -> Repository:
-    """Make a new repository in a folder, with the identity for commits in its own configuration."""
+    """Create a repository in a folder, with this identity in its own configuration."""
     folder.mkdir(parents=True, exist_ok=True)
-    # `Repo.init` always expands a `$NAME` in the path.
+    # `Repo.init` always expands `$NAME` in the path.
     import_gitpython().GitCommandWrapperType(folder).init(initial_branch=checked_branch(branch))
     repository = Repository.open(folder)
     for name, value in zip(("user.name", "user.email"), identity, strict=True):
@@ -260,18 +258,18 @@ LFS_CHECKOUT: Final = "git lfs checkout"
 
 @dataclass(frozen=True, slots=True)
 class Submodule:
-    """A submodule of a commit, or of a submodule of it."""
+    """A submodule of a commit, or of another submodule."""
 
     path: str
-    """From the top of the repository."""
+    """The path from the top of the repository."""
     commit: str
     store: Path | None
-    """The git directory on this disk that has its commit, if there is one."""
+    """The git directory on this disk that has the commit, if there is one."""
 
     @property
     def fill_command(self) -> str:
-        """Return the shell command that fills its folder in a copy; its objects are borrowed."""
-        assert self.store is not None, "only called for one that is here"
+        """Return a shell command that fills the submodule's folder in a copy, with borrowed objects."""
+        assert self.store is not None, "callers check this"
         folder = shlex.quote(f"./{self.path}")
         shallow = shlex.quote(str(self.store / "shallow"))
         return (
@@ -283,7 +281,7 @@ class Submodule:
 
 
 def find_submodules(repository: Repository, commit: str) -> list[Submodule]:
-    """Return all submodules of a commit, each before those inside it."""
+    """Return all submodules of a commit, outer ones first."""
     return list(_find(repository, repository.common_directory, commit, "", _DEPTH))
 
 
@@ -319,12 +317,12 @@ def _has_commit(repository: Repository, store: Path, commit: str) -> bool:
 
 
 def uses_lfs(repository: Repository, commit: str) -> bool:
-    """Return whether a commit has files that Git LFS keeps apart, as far as its top .gitattributes says."""
+    """Return whether a commit has Git LFS files, according to its top .gitattributes."""
     return b"filter=lfs" in repository.read_file(commit, ".gitattributes")
 
 
 def fill_commands(repository: Repository, commit: str) -> tuple[str, ...]:
-    """Return the shell commands that bring into a copy on this machine what git has left out."""
+    """Return shell commands that complete a copy on this machine with submodules and Git LFS files."""
     commands = [module.fill_command for module in find_submodules(repository, commit) if module.store is not None]
     if uses_lfs(repository, commit) and shutil.which("git-lfs"):
         store = shlex.quote(str(repository.common_directory.absolute() / "lfs"))

@@ -23,17 +23,17 @@ _ENVIRONMENT: Final = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_LITERAL_PATHSPECS": "1",
-    # A partial clone would fetch what a command reads, and write it into the user's object store.
+    # A partial clone would fetch missing objects and write them into the user's object store.
     "GIT_NO_LAZY_FETCH": "1",
-    # Older gits know only this variable. Nothing here needs the network: bundles and copies are files.
+    # The variable of older gits. Nothing here needs the network, because bundles and copies are files.
     "GIT_ALLOW_PROTOCOL": "file",
-    # Its files are fetched from the network; copies get those that are on this disk.
+    # Git LFS files come from the network. Copies get those on this disk.
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_EDITOR": ":",
     "LANGUAGE": "C",
     "LC_ALL": "C",
 }
-# Each of these, set by a user, would change what a command prints or does.
+# Each of these user settings would change the output or the effect of commands.
 _SETTINGS: Final = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -64,7 +64,7 @@ class GitError(AdapterError):
 
 
 class ForeignRepository(UsageError):
-    """git does not look into a repository that belongs to another user."""
+    """git does not read a repository of another user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +77,17 @@ class GitResult:
 
     @property
     def text(self) -> str:
-        """Return standard output, decoded, without its last newline."""
+        """Return standard output as text, without its last newline."""
         return self.stdout.decode("utf-8", "replace").removesuffix("\n")
 
     @property
     def error_text(self) -> str:
-        """Return git's error message as one line without control characters."""
+        """Return git's error message in one line, without control characters."""
         return plain(self.stderr.decode("utf-8", "replace"), 500)
 
     @property
     def fields(self) -> list[str]:
-        """Return the parts of an output that -z separates with NUL; names keep their bytes."""
+        """Return the fields of an output with -z. Names keep their bytes."""
         parts = os.fsdecode(self.stdout).split("\0")
         return parts[:-1] if parts and not parts[-1].strip() else parts
 
@@ -95,9 +95,9 @@ class GitResult:
 def start_git(
     program: str, arguments: Sequence[str], folder: Path | None, environment: Mapping[str, str], stdin: int | IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Start a git command; the caller ends it."""
+    """Start a git command. The caller stops it."""
     if any("\0" in argument for argument in arguments):
-        raise UsageError("a name that is given to git holds a NUL byte", "names of commits and files never do")
+        raise UsageError("a name for git contains a NUL byte", "names of commits and files have none")
     return start_group(
         [program, *_GLOBAL_OPTIONS, *arguments],
         cwd=folder,
@@ -109,54 +109,54 @@ def start_git(
 def finish_git(
     process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float, arguments: Sequence[str]
 ) -> GitResult:
-    """Wait for a started command and return its result; when it overstays or we are interrupted, end its group."""
+    """Wait for a command and return its result. After the timeout, or if we are interrupted, stop its group."""
     try:
         stdout, stderr = communicate(process, stdin, timeout)
     except subprocess.TimeoutExpired:
         raise ProgramTimeout(
-            f"`git {plain(' '.join(arguments[:2]), 60)}` did not end within {timeout:g} s and was stopped",
+            f"`git {plain(' '.join(arguments[:2]), 60)}` did not exit within {timeout:g} s and was stopped",
             "the disk may be slow or the repository very large; try again",
         ) from None
     return GitResult(process.returncode, stdout, stderr)
 
 
 def shortage_of(answer: GitResult) -> ResourceShortage | None:
-    """Return the shortage of this machine that made a git command fail, or None for another cause."""
+    """Return the resource shortage that caused the failure of a git command, or None."""
     killed = "git died of signal 9" if answer.code == -signal.SIGKILL else ""
     found = shortage_in_words(answer.stderr.decode("utf-8", "replace") + killed)
     return ResourceShortage(answer.error_text or killed, found.hint) if found is not None else None
 
 
 def error_of(answer: GitResult, arguments: Sequence[str], where: Path) -> AdapterError | UsageError:
-    """Return the error for a failed command, with what the user can do about it."""
+    """Return the error for a failed command, with a hint."""
     shortage = shortage_of(answer)
     if shortage is not None:
         return shortage
     words = answer.error_text
     lowered = words.lower()
     if "not a git repository" in lowered:
-        return UsageError(f"{where} is not a git repository", "go to a folder of the project, or `git init` there")
+        return UsageError(f"not a git repository: {where}", "go to a folder of the project, or run `git init` there")
     if "dubious ownership" in lowered:
         return ForeignRepository(
-            f"git does not trust {where}: it belongs to another user",
-            f"if you do: git config --global --add safe.directory {where}",
+            f"git does not trust {where}, which belongs to another user",
+            f"if you trust it: git config --global --add safe.directory {where}",
         )
     if any(sign in lowered for sign in _SIGNS_OF_MISSING_OBJECTS):
         return GitError(
             f"objects are missing in {where}: {words}",
-            "`git fsck` lists them; a partial clone gets them by `git fetch --refetch --no-filter`",
+            "list them with `git fsck`; in a partial clone, run `git fetch --refetch --no-filter`",
         )
     if "unable to create" in lowered and ".lock" in lowered:
-        return GitError(words, "another git works in this repository; try again when it has ended")
+        return GitError(words, "another git is working in this repository; try again later")
     shown = plain(" ".join(arguments[:2]), 60)
-    return GitError(f"`git {shown}` failed with code {answer.code} in {where}: {words or 'git gave no reason'}")
+    return GitError(f"`git {shown}` failed with code {answer.code} in {where}: {words or 'no reason given'}")
 
 
 Read = TypeVar("Read")
 
 
 class KeptProcess:
-    """One process that reads requests and writes answers; started at the first request, usable from any thread."""
+    """A process that answers requests. It starts with the first request; any thread can use it."""
 
     def __init__(self, start: Callable[[], subprocess.Popen[bytes]]) -> None:
         self._start = start
@@ -164,7 +164,7 @@ class KeptProcess:
         self._lock = threading.Lock()
 
     def request(self, request: bytes, read: Callable[[IO[bytes]], Read]) -> Read:
-        """Write a request and return what `read` makes of the answer; `read` raises EOFError at an early end."""
+        """Send a request and parse the answer with `read`, which raises EOFError if it is incomplete."""
         with self._lock:
             if self._process is not None and self._process.poll() is not None:
                 self._end()
@@ -176,9 +176,9 @@ class KeptProcess:
                 process.stdin.flush()
                 return read(process.stdout)
             except (BrokenPipeError, EOFError) as error:
-                raise GitError(f"git ended in the middle of an answer: {self._error_message(process)}") from error
+                raise GitError(f"git exited in the middle of an answer: {self._error_message(process)}") from error
             except BaseException:
-                # Half an answer is left in the pipe, which the next request must not read.
+                # The next request must not read the rest of this answer.
                 self._end()
                 raise
 
@@ -186,8 +186,8 @@ class KeptProcess:
         self._process = None
         with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
             _, message = communicate(process, None, 10)
-            return plain(message.decode("utf-8", "replace"), 300) or "it gave no reason"
-        return "it gave no reason"
+            return plain(message.decode("utf-8", "replace"), 300) or "no reason given"
+        return "no reason given"
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -196,6 +196,6 @@ class KeptProcess:
             close_pipes(process)
 
     def close(self) -> None:
-        """End the process; the next request starts a new one."""
+        """Stop the process. The next request starts a new one."""
         with self._lock:
             self._end()

@@ -1,4 +1,4 @@
-"""Reads the commits of a branch, their changes and diffs; each takes one process for the whole branch."""
+"""Read the commits of a branch, their changes and diffs, with one process for the whole branch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from swarm_tui.errors import UsageError
 from swarm_tui.model.commits import Commit, Diff, FileChange, parse_diff
 
 EVERY_SUBMODULE: Final = "--ignore-submodules=none"
-"""The option that keeps a diff from reading .gitmodules, which may hide changes or be unreadable."""
+"""With this option, diffs do not read .gitmodules, which could hide changes or be unreadable."""
 _FIELDS: Final = ("%H", "%P", "%T", "%an", "%ae", "%ad", "%B")
-# Every setting that changes how diffs look is overruled, since we parse them and use their hash as a key.
+# Override all settings that change diffs, because we parse diffs and use their hash as a key.
 _DIFF_OPTIONS: Final = (
     "--patch",
     "--unified=3",
@@ -45,18 +45,18 @@ _TEXT_INDEX: Final = re.compile(rb"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n(?
 
 
 def read_commits(repository: Repository, base: str, tip: str) -> tuple[Commit, ...]:
-    """Return the commits after `base` up to `tip`, oldest first; raise UsageError unless they are one line."""
+    """Return the commits after `base` up to `tip`, oldest first; raise UsageError unless history is linear."""
     if not repository.is_ancestor(base, tip):
         raise UsageError(
-            f"{base[:12]} is no ancestor of {tip[:12]}",
-            "give the commit that the branch was started from: `git merge-base A B` finds it",
+            f"{base[:12]} is not an ancestor of {tip[:12]}",
+            "use the commit where the branch begins; find it with `git merge-base A B`",
         )
     rows = list(log_rows(repository, [f"^{base}", tip]))
     for commit, parents in ((row[0], row[1].split()) for row in rows):
         if len(parents) > 1:
             raise UsageError(
-                f"{commit[:12]} is a merge: only a straight line of commits can be reviewed fix by fix",
-                "`git rebase` makes one",
+                f"{commit[:12]} is a merge, but only a linear history can be reviewed fix by fix",
+                "create one with `git rebase`",
             )
     changes = read_changes(repository, [row[0] for row in rows])
     shown = _read_shown_lines(repository, changes)
@@ -65,9 +65,8 @@ def read_commits(repository: Repository, base: str, tip: str) -> tuple[Commit, .
     for name, parents_text, tree, author, email, authored, message in rows:
         if parents_text != parent:
             raise UsageError(
-                f"the commits from {base[:12]} to {tip[:12]} are not one straight line: {name[:12]} does not follow"
-                f" {parent[:12]}",
-                "the base may lie on another branch; `git log --graph` shows it",
+                f"the history from {base[:12]} to {tip[:12]} is not linear: {name[:12]} does not follow {parent[:12]}",
+                "the base may be on another branch; see `git log --graph`",
             )
         commits.append(
             Commit(
@@ -108,7 +107,7 @@ def read_changes(repository: Repository, commits: Sequence[str]) -> dict[str, li
 def _read_shown_lines(
     repository: Repository, changes: Mapping[str, Sequence[FileChange]]
 ) -> dict[str, tuple[int, int]]:
-    """Return the lines that diffs show of the commits in which a file may have been renamed: one deletes and adds."""
+    """Return the lines with similarity of commits with possible renames, which delete and add files."""
     wanted = [name for name, files in changes.items() if {"A", "D"} <= {change.status for change in files}]
     if not wanted:
         return {}
@@ -125,7 +124,7 @@ def _read_shown_lines(
             continue
         added, removed, path = field.split("\t", 2)
         if not path:
-            # Of a renamed file the old and the new path follow.
+            # A renamed file has two paths, old and new.
             next(fields), next(fields)
         if added != "-":
             found[name] = (found[name][0] + int(added), found[name][1] + int(removed))
@@ -162,19 +161,19 @@ def _parse_changes(fields: Iterable[str]) -> dict[str, list[FileChange]]:
 
 
 class DiffReader:
-    """Reads diffs from one kept process, at about a millisecond each."""
+    """Reads diffs from a running process, in about a millisecond each."""
 
     def __init__(self, space: ObjectSpace) -> None:
         arguments = ("diff-tree", "--stdin", "-r", "--root", *_DIFF_OPTIONS)
         self._process = KeptProcess(lambda: space.repository.start(*arguments))
 
     def raw_diff(self, old: str, new: str) -> tuple[bytes, bool]:
-        """Return the diff between two trees as git writes it, and whether it was cut off."""
+        """Return the diff between two trees as git writes it, and whether it was truncated."""
         if not (is_commit_id(old) and is_commit_id(new)):
-            raise GitError("a diff was asked of something that is no tree", "this is a fault of swarm-tui")
+            raise GitError("invalid tree for a diff", "this is a bug of swarm-tui")
         if old == new:
             return b"", False
-        # git repeats a line that names no object, and flushes its output before that.
+        # git repeats an invalid line, and flushes its output before that.
         request = f"{old} {new}\n".encode() + _END_OF_DIFF
         try:
             return self._process.request(request, _read_diff), False
@@ -182,14 +181,14 @@ class DiffReader:
             return error.start, True
 
     def diff(self, old: str, new: str) -> Diff:
-        """Return the diff between two trees, without control characters."""
+        """Return the diff between two trees without control characters."""
         raw, is_truncated = self.raw_diff(old, new)
         return parse_diff(raw, is_truncated=is_truncated)
 
     def content_key(self, old: str, new: str) -> str:
-        """Return a key that is equal for the same change at other line numbers.
+        """Return a key that is the same for the same change at other line numbers.
 
-        `git patch-id --stable` would ignore white space, which in Python is code, and the content of binary files.
+        `git patch-id --stable` ignores white space, which has a meaning in Python, and the content of binary files.
         """
         raw, _ = self.raw_diff(old, new)
         without_positions = _HUNK_HEADER.sub(b"@@", _TEXT_INDEX.sub(b"", raw))
@@ -210,7 +209,7 @@ def _read_diff(stream: IO[bytes]) -> bytes:
     if not header:
         raise EOFError
     if header == _END_OF_DIFF:
-        raise GitError("a diff cannot be made: objects are missing", "`git fsck` lists them")
+        raise GitError("cannot compare trees, because objects are missing", "list them with `git fsck`")
     read = bytearray()
     while not (read == _END_OF_DIFF or read.endswith(b"\n" + _END_OF_DIFF)):
         chunk = stream.read1(1 << 20)  # type: ignore[attr-defined]  # a pipe is a BufferedReader

@@ -1,4 +1,4 @@
-"""Three-way merges of trees, in whichever way the installed git does them quickest; always the same result."""
+"""Three-way merges of trees, in the fastest way of the installed git. The result is always the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MERGE: Final = ("merge-tree", "--write-tree", "-z", "--messages")
 
 
 class Stage(NamedTuple):
-    """One of the up to three versions of a path that could not be merged: 1 base, 2 ours, 3 theirs."""
+    """A version of a path with a conflict: 1 base, 2 ours, 3 theirs."""
 
     path: str
     number: int
@@ -32,35 +32,35 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """What a three-way merge gave. With conflicts the tree holds files with conflict markers."""
+    """The result of a three-way merge. With conflicts, files of the tree contain conflict markers."""
 
     tree: str
     stages: tuple[Stage, ...] = ()
     is_clean: bool = True
-    """False wherever `git revert` stops, even if no path is unmerged, as when a folder's rename is unclear.
+    """False if `git revert` would stop, even if no path is unmerged, for example after a rename of a folder.
 
-    False also where git calls a merge clean although it wrote conflict markers, as for some renames that collide.
+    Also false if git reports success but has written conflict markers, as for some renames that collide.
     """
     blocked_paths: tuple[str, ...] = ()
     """The paths that git names in a conflict without an unmerged path."""
 
     @property
     def conflict_paths(self) -> tuple[str, ...]:
-        """The paths that could not be merged, each once."""
+        """The paths with conflicts, without repetitions."""
         return tuple(dict.fromkeys(stage.path for stage in self.stages)) or self.blocked_paths
 
 
 class MergeWay(Enum):
-    """The way to pass the base to merge-tree, which depends on the version of git."""
+    """How to pass the base to merge-tree, which depends on the version of git."""
 
     MADE_UP_BASE = "2.38"
-    """Commits are made up so that the wanted base is the one that git finds."""
+    """Create commits whose history has the base."""
     BASE_COMMIT = "2.40"
-    """--merge-base, with commits made up around the trees."""
+    """--merge-base with commits that are created for the trees."""
     BARE_TREES = "2.45"
-    """--merge-base with trees as they are."""
+    """--merge-base with trees."""
     KEPT_PROCESS = "2.49"
-    """One process that answers merge after merge; older ones keep their answers to themselves until they end."""
+    """Whether one process can answer many merges. Older versions keep their answers until they exit."""
 
 
 def best_merge_way(version: tuple[int, ...]) -> MergeWay:
@@ -69,7 +69,7 @@ def best_merge_way(version: tuple[int, ...]) -> MergeWay:
 
 
 class _Sides(NamedTuple):
-    """The three sides of a merge as arguments of merge-tree; without a base git finds it."""
+    """The three sides of a merge as arguments of merge-tree. Without a base, git finds it."""
 
     base: str
     ours: str
@@ -77,12 +77,12 @@ class _Sides(NamedTuple):
 
 
 class Merger:
-    """Merges trees of one object space."""
+    """Merges trees of an object space."""
 
     def __init__(self, space: ObjectSpace, way: MergeWay, folder: Path) -> None:
         self._space = space
         self._way = way
-        # git reads .gitattributes from the folder it runs in: the user's checkout may hold those of another branch.
+        # git reads .gitattributes from its current folder, and the user's checkout may have those of another branch.
         self._attributes_folder = folder
         self._attributes_tree: str | None = None
         self._process = KeptProcess(lambda: space.repository.start(*_MERGE, "--stdin"))
@@ -92,7 +92,7 @@ class Merger:
         self._process.close()
 
     def merge(self, *, base: str, ours: str, theirs: str) -> MergeResult:
-        """Merge two trees that both come from `base`, exactly as git would in a work tree that holds `ours`."""
+        """Merge two trees with a base, exactly like git in a work tree with `ours`."""
         if theirs in (base, ours):
             return MergeResult(ours)
         if ours == base:
@@ -102,7 +102,7 @@ class Merger:
             return self._merge_now(base, ours, theirs)
 
     def warm_up(self, tree: str) -> None:
-        """Do now what the first merge onto this tree would have to do first."""
+        """Prepare the first merge onto this tree."""
         with self._lock:
             _ = self._space.repository.object_format
             self._lay_out_attributes(tree)
@@ -112,19 +112,19 @@ class Merger:
 
     @property
     def is_slow(self) -> bool:
-        """Whether each merge costs a process of its own, while many that do not depend on each other cost one."""
+        """Whether each merge takes a process, although many independent merges can share one."""
         return self._way is not MergeWay.KEPT_PROCESS and self._space.repository.version >= BATCH_VERSION
 
     def merge_many_onto(self, ours: str, pairs: Sequence[tuple[str, str]]) -> list[MergeResult]:
-        """Merge many (base, theirs), each onto the same tree, exactly as git would in a work tree that holds it."""
+        """Merge many (base, theirs) onto the same tree, exactly like git in a work tree with that tree."""
         with self._lock:
             self._lay_out_attributes(ours)
         return self.merge_many([(base, ours, theirs) for base, theirs in pairs])
 
     def merge_many(self, triples: Sequence[tuple[str, str, str]]) -> list[MergeResult]:
-        """Merge many (base, ours, theirs) that do not depend on each other, by one process where git can.
+        """Merge many independent (base, ours, theirs), with one process if git supports that.
 
-        The .gitattributes are those of the last merge: for questions, not for results.
+        All use the .gitattributes of the last merge, so the results are good for questions only.
         """
         with self._lock:
             if self._way is MergeWay.KEPT_PROCESS or self._space.repository.version < BATCH_VERSION:
@@ -155,7 +155,7 @@ class Merger:
                 return _Sides("", self._space.synthetic_commit(ours, root), self._space.synthetic_commit(theirs, root))
 
     def _lay_out_attributes(self, tree: str) -> None:
-        """Put the .gitattributes files of a tree where git looks for them: they may choose how a file is merged."""
+        """Write the .gitattributes of a tree to the folder where git reads them, because they can select drivers."""
         if tree == self._attributes_tree:
             return
         if self._attributes_tree is None:
@@ -167,7 +167,7 @@ class Merger:
         else:
             changes = dict(self._changed_attributes(self._attributes_tree, tree, ""))
         if changes:
-            # git reads them once, when it starts.
+            # git reads them once when it starts.
             self._process.close()
         for path, entry in changes.items():
             if not is_inside(path):
@@ -182,7 +182,7 @@ class Merger:
     def _changed_attributes(
         self, old: str | None, new: str | None, prefix: str
     ) -> Iterator[tuple[str, TreeEntry | None]]:
-        """Return the .gitattributes files that differ between two trees; only folders that differ are read."""
+        """Return the .gitattributes files that differ between two trees. Read only folders that differ."""
         before, after = (self._space.tree(tree) if tree else {} for tree in (old, new))
         for name in before.keys() | after.keys():
             was, now = before.get(name), after.get(name)
@@ -213,7 +213,7 @@ def _batch_line(sides: _Sides) -> bytes:
 
 
 def read_answer(stream: IO[bytes]) -> bytes:
-    """Return one answer of `--stdin`: its end is an empty field where the next message would begin."""
+    """Return one answer of `--stdin`. It ends with an empty field instead of another message."""
     read = b""
     while not (read.endswith(b"\0") and _is_whole(read)):
         chunk = stream.read1(1 << 20)  # type: ignore[attr-defined]  # a pipe is a BufferedReader
@@ -232,15 +232,15 @@ def _is_whole(answer: bytes) -> bool:
 
 
 def _parse_answer(fields: Iterator[str], sides: Sequence[str]) -> MergeResult:
-    """Return the next result of `--stdin`, which writes 1 before a clean merge and 0 before a conflict."""
+    """Return the next result of `--stdin`, which begins with 1 for a clean merge and 0 for a conflict."""
     return _parse_merge(next(fields) == "1", fields, sides)
 
 
 def _parse_merge(is_clean: bool, fields: Iterator[str], sides: Sequence[str]) -> MergeResult:
     """Return the result in the fields of an answer.
 
-    They are the tree, the unmerged paths, an empty field; then of each message the number of its paths, these paths,
-    its kind and its text; and an empty field, in place of which older gits write advice on submodules.
+    The fields are the tree, the unmerged paths, an empty field, the messages, and an empty field. Each message has the
+    number of its paths, the paths, its kind and its text. Older gits write advice on submodules before the last field.
     """
     tree, stages = next(fields), []
     while field := next(fields):
@@ -249,7 +249,7 @@ def _parse_merge(is_clean: bool, fields: Iterator[str], sides: Sequence[str]) ->
     while (count := next(fields)).isdigit():
         paths = [next(fields) for _ in range(int(count))]
         kind, _text = next(fields), next(fields)
-        # git moves a file out of the way of a folder, and takes that back if the file goes: then the merge is clean.
+        # git moves a file away from a folder, and moves it back if the folder is removed: then the merge is clean.
         if kind.startswith("CONFLICT") and not (is_clean and kind == "CONFLICT (file/directory)"):
             named.update(dict.fromkeys(paths))
     return MergeResult(tree, tuple(stages), is_clean and not named, () if stages else tuple(named))
@@ -258,7 +258,7 @@ def _parse_merge(is_clean: bool, fields: Iterator[str], sides: Sequence[str]) ->
 def _parse_stage(field: str, sides: Sequence[str]) -> Stage:
     words, _, path = field.partition("\t")
     mode, name, number = words.split(" ")
-    # Where a file and a link or folder meet, git keeps both and calls one "path~side".
+    # If a file and a link or folder collide, git keeps both and renames one to "path~side".
     before, tilde, side = path.rpartition("~")
     shown = before if tilde and side.partition("_")[0] in sides else path
     return Stage(shown, int(number), TreeEntry(mode, name))

@@ -1,7 +1,7 @@
-"""A repository with a temporary object directory, in which trees, merges and commits are made.
+"""A repository with a temporary object directory for new trees, merges and commits.
 
-What is made in an `ObjectSpace` is visible in it alone: the user's object store, refs, index and checkout stay as they
-are until `copy_to_repository` copies finished commits.
+New objects of an `ObjectSpace` are visible in it only. The user's object store, refs, index and checkout do not
+change until `copy_to_repository` copies finished commits.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from swarm_tui.adapters.scratch import ScratchFolder, memory_folder
 
 SIZE_LIMIT: Final = 256 * 1024 * 1024
 _ENTRIES_KNOWN: Final = 200_000
-# git strips these from a name, and refuses one that has nothing else.
+# git removes these from a name, and rejects a name that has nothing else.
 _NO_NAME: Final = re.compile(r"""[\x00-\x20.,:;<>"\\']*""")
 _DATE: Final = re.compile(r"@[0-9]{1,18} [+-][0-9]{4}")
 
 
 class ObjectSpace:
-    """A repository together with a temporary object directory. Close it, or use it in a `with`."""
+    """A repository with a temporary object directory. Close it, or use it in a `with`."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ObjectSpace:
         folder = self._folder.path
         own = repository.common_directory.absolute() / "objects"
         self.object_folders = (folder / "objects", own, *borrowed)
-        """Where objects are read from; the first one is temporary, and the one that is written to."""
+        """The folders to read objects from. The first one is temporary, and new objects are written there."""
         (folder / "objects/info").mkdir(parents=True)
         (folder / "tree").mkdir()
         write_alternates(folder / "objects", self.object_folders[1:])
@@ -78,7 +78,7 @@ class ObjectSpace:
         self._pack_times = _pack_times(own)
 
     def close(self) -> None:
-        """End the processes and remove everything that was made here."""
+        """Stop the processes and remove all new objects."""
         self._reader.close()
         self.merger.close()
         with self._lock:
@@ -96,7 +96,7 @@ class ObjectSpace:
 
     @contextlib.contextmanager
     def retained(self) -> Iterator[None]:
-        """Keep what is made here within the `with` block."""
+        """Keep new objects within the `with` block."""
         self.retain()
         try:
             yield
@@ -104,12 +104,12 @@ class ObjectSpace:
             self.release()
 
     def retain(self) -> None:
-        """Keep what is made here until `release` is called."""
+        """Keep new objects until `release` is called."""
         with self._lock:
             self._holders += 1
 
     def release(self) -> None:
-        """End one `retain`."""
+        """Undo one `retain`."""
         with self._lock:
             self._holders -= 1
 
@@ -118,7 +118,7 @@ class ObjectSpace:
         return self._holders > 0
 
     def clear_if_full(self) -> bool:
-        """Remove all that was made here when that is beyond the limit and not retained; return whether it was done."""
+        """Remove all new objects if they exceed the limit and are not retained; return whether they were removed."""
         with self._lock:
             if self._made_bytes < self._size_limit or self._holders:
                 return False
@@ -133,20 +133,20 @@ class ObjectSpace:
     # Objects
 
     def read(self, name: str) -> tuple[str, bytes]:
-        """Return the kind and the content of an object, such as ("blob", b"...")."""
+        """Return the kind and the content of an object, for example ("blob", b"...")."""
         if not is_commit_id(name):
-            raise GitError(f"{name!r} is no object id", "this is a fault of swarm-tui")
+            raise GitError(f"invalid object id: {name!r}", "this is a bug of swarm-tui")
         found = self._reader.request(name.encode() + b"\n", read_object)
         if found is None:
             raise GitError(
                 f"object {name} is missing",
-                "`git fsck` says what else is; a partial clone gets it by `git fetch --refetch --no-filter`",
+                "list others with `git fsck`; in a partial clone, run `git fetch --refetch --no-filter`",
             )
         return found
 
     def write(self, kind: str, content: bytes) -> str:
         with self._lock:
-            # A thread whose result is not awaited any more may still write; it must not make the folder again.
+            # A thread without a waiting caller may still write. It must not create the folder again.
             if self._is_closed:
                 raise GitError("the temporary object directory is closed")
             self._made_bytes += len(content)
@@ -154,7 +154,7 @@ class ObjectSpace:
             return write_loose(folder, object_format, kind, content, level=UNCOMPRESSED)
 
     def tree(self, name: str) -> dict[str, TreeEntry]:
-        """Return the entries of a tree by name; do not change the dictionary."""
+        """Return the entries of a tree by name. Do not change the dictionary."""
         known = self._trees.get(name)
         if known is None:
             known = parse_tree(self.read(name)[1], len(name) // 2)
@@ -180,7 +180,7 @@ class ObjectSpace:
         return found
 
     def with_entries(self, tree: str, changes: Mapping[str, TreeEntry | None]) -> str:
-        """Return the tree with the entries set at their paths (None removes one), without empty folders."""
+        """Return the tree with changed entries (None removes one), without empty folders."""
         return self._with_entries(tree, changes) or self.write("tree", b"")
 
     def _with_entries(self, tree: str | None, changes: Mapping[str, TreeEntry | None]) -> str | None:
@@ -215,16 +215,16 @@ class ObjectSpace:
     # Merges
 
     def merge(self, *, base: str, ours: str, theirs: str) -> MergeResult:
-        """Merge two trees that both come from `base`, exactly as git would in a work tree that holds `ours`."""
+        """Merge two trees with a base, exactly like git in a work tree with `ours`."""
         return self.merger.merge(base=base, ours=ours, theirs=theirs)
 
     def flat_tree(self, tree: str, paths: Iterable[str]) -> str:
-        """Return a tree of these paths alone, in one folder, which is quick to compare."""
+        """Return a tree with only these paths in one folder, which is fast to compare."""
         held = ((path.replace("/", "%"), self.entry(tree, path)) for path in paths)
         return self.write("tree", tree_content({name: entry for name, entry in held if entry is not None}))
 
     def synthetic_commit(self, tree: str, parent: str | None = None) -> str:
-        """Make a commit of a tree, with an empty author, for a command that takes only commits."""
+        """Create a commit of a tree with an empty author, for commands that require commits."""
         parents = f"parent {parent}\n" if parent else ""
         content = f"tree {tree}\n{parents}author - <-> 0 +0000\ncommitter - <-> 0 +0000\n\n"
         return self.write("commit", content.encode())
@@ -241,9 +241,9 @@ class ObjectSpace:
         authored: str = "",
         is_signed: bool = False,
     ) -> str:
-        """Make a commit by the user (or by another author) and return its id.
+        """Create a commit by the user, or by another author, and return its id.
 
-        `authored` is its time, such as "@1763445120 +0100"; empty stands for now.
+        `authored` is a time such as "@1763445120 +0100"; "" means now.
         """
         environment = _environment_of_author(author, authored) if author is not None else {}
         words = [word for parent in parents for word in ("-p", parent)]
@@ -251,12 +251,14 @@ class ObjectSpace:
         arguments = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", *sign, *words, "-F", "-", tree)
         answer = self.repository.run(*arguments, stdin=message, environment=environment, codes=(0, 1, 128))
         if answer.code:
-            hint = "sign one commit by hand to see why, or `git config commit.gpgsign false`" if is_signed else ""
-            raise GitError(f"a commit could not be made: {answer.error_text}", hint)
+            hint = (
+                "sign one commit by hand to see the reason, or `git config commit.gpgsign false`" if is_signed else ""
+            )
+            raise GitError(f"cannot create a commit: {answer.error_text}", hint)
         return answer.text
 
     def copy_to_repository(self, commit: str, *, known: Sequence[str]) -> None:
-        """Copy a commit that was made here into the repository, with all it needs beyond the known commits."""
+        """Copy a new commit into the repository, with everything that the known commits do not have."""
         wanted = "".join(f"{line}\n" for line in (commit, *(f"^{name}" for name in known)))
         pack = self.repository.run("pack-objects", "--revs", "--stdout", "--quiet", stdin=wanted.encode(), timeout=600)
         self.original.run("unpack-objects", "-q", "--strict", stdin=pack.stdout, timeout=600)
@@ -269,9 +271,9 @@ def _pack_times(objects: Path) -> dict[Path, os.stat_result]:
 
 
 def _restore_times(known: Mapping[Path, os.stat_result]) -> None:
-    """Set the times of packs as they were: git renews that of each pack which has what is written to another folder."""
+    """Restore the times of packs, which git renews when their objects are written to another folder."""
     for path, before in known.items():
-        # Another git may have removed the pack, or put another one in its place.
+        # Another git may have removed or replaced the pack.
         with contextlib.suppress(OSError):
             now = path.stat()
             is_same = (now.st_ino, now.st_size) == (before.st_ino, before.st_size)
@@ -280,7 +282,7 @@ def _restore_times(known: Mapping[Path, os.stat_result]) -> None:
 
 
 def _environment_of_author(author: Identity, authored: str) -> dict[str, str]:
-    """Return the variables that name the author of a commit; replace values that git would refuse."""
+    """Return the variables for the author of a commit, without values that git rejects."""
     is_date = not authored or _DATE.fullmatch(authored) is not None
     return {
         "GIT_AUTHOR_NAME": "unknown" if _NO_NAME.fullmatch(author.name) else author.name,
@@ -290,5 +292,5 @@ def _environment_of_author(author: Identity, authored: str) -> dict[str, str]:
 
 
 def write_alternates(objects: Path, others: Sequence[Path]) -> None:
-    """Make an object directory borrow the objects of others."""
+    """Let an object directory borrow the objects of others."""
     (objects / "info/alternates").write_bytes(b"".join(os.fsencode(other) + b"\n" for other in others))

@@ -1,4 +1,4 @@
-"""GitPython's `Repo`, with commands that run in the way of this package; imported late, since that costs 60 ms."""
+"""GitPython's `Repo` with our way to run commands. Import it late, because that takes 60 ms."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from swarm_tui.adapters.git.command import GitResult, error_of, finish_git, star
 
 
 class Git(git.Git):
-    """Runs commands in a process group of their own, with our options, and never in another repository.
+    """Runs commands in separate process groups, with our options, and never in another repository.
 
-    GitPython's own way leaves a command running when we are interrupted, passes on every variable that a git hook
-    has set, and takes input from files only.
+    GitPython itself leaves commands running when we are interrupted, passes all variables of git hooks, and reads input
+    from files only.
     """
 
     def __init__(self, working_dir: str | os.PathLike[str] | None = None) -> None:
-        # Of a string, GitPython would expand each `$NAME`.
+        # GitPython expands `$NAME` in strings.
         super().__init__(Path(working_dir) if working_dir is not None else None)
 
     def start(
@@ -51,7 +51,7 @@ class Git(git.Git):
 
 
 class Repo(git.Repo):
-    """A repository of GitPython whose commands run through `Git`."""
+    """A repository of GitPython that runs commands with `Git`."""
 
     GitCommandWrapperType = Git
     git: Git

@@ -1,4 +1,4 @@
-"""A repository: its commits, refs and configuration; nothing here writes to the user's checkout or index."""
+"""A repository with its commits, refs and configuration. Nothing here writes to the user's checkout or index."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from swarm_tui.adapters.git.program import Repo
 
 _TIMEOUT: Final = 60.0
-# What is kept running would hold all of a pack in memory that it has ever looked at.
+# A running process would keep every pack in memory that it has read.
 _SMALL: Final = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=4m")
 
 
 class RefMoved(GitError):
-    """A ref did not hold the expected commit, so it was not changed."""
+    """A ref had another commit than expected, so it was not changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a commit is by."""
+    """The name and email address of an author."""
 
     name: str
     email: str
@@ -44,7 +44,7 @@ class Identity:
 
 
 class Repository:
-    """One repository on this machine, opened by any folder inside it."""
+    """A repository on this machine, opened by any folder inside it."""
 
     def __init__(self, repo: Repo, environment: Mapping[str, str] | None = None, run_in: Path | None = None) -> None:
         self._repo = repo
@@ -57,37 +57,38 @@ class Repository:
 
     @classmethod
     def open(cls, folder: Path) -> Repository:
-        """Open the repository that a folder belongs to."""
+        """Open the repository of a folder."""
         repo_class = import_gitpython()
         from git.exc import InvalidGitRepositoryError, NoSuchPathError
 
         try:
-            # Of a relative path GitPython would expand a `~`, and by default of every path each `$NAME`.
+            # GitPython expands `~` in relative paths, and by default `$NAME` in all paths.
             repo = repo_class(str(folder.absolute()), search_parent_directories=True, expand_vars=False)
         except NoSuchPathError:
-            raise UsageError(f"{plain(str(folder))} does not exist") from None
+            raise UsageError(f"folder not found: {plain(str(folder))}") from None
         except (InvalidGitRepositoryError, PermissionError):
             raise UsageError(
-                f"{plain(str(folder))} is not in a git repository", "go to a folder of the project, or `git init` there"
+                f"not in a git repository: {plain(str(folder))}",
+                "go to a folder of the project, or run `git init` there",
             ) from None
         repository = cls(repo)
         if repository.version < command.OLDEST_VERSION:
             raise ProgramMissing(
-                f"git {'.'.join(map(str, repository.version))} is too old: 2.38 or newer is needed", how_to_get("git")
+                f"git {'.'.join(map(str, repository.version))} is too old; 2.38 or newer is needed", how_to_get("git")
             )
         return repository
 
     def with_environment(self, environment: Mapping[str, str], run_in: Path) -> Repository:
-        """Return the same repository, whose commands get these variables and run in that folder."""
+        """Return the same repository with other variables and another current folder for commands."""
         same = Repository(self._repo, {**self._environment, **environment}, run_in)
-        # What is true of the repository, and was asked of git before.
+        # Keep cached properties of the repository.
         for name in ("version", "object_format", "is_shallow"):
             if name in self.__dict__:
                 same.__dict__[name] = self.__dict__[name]
         return same
 
     def close(self) -> None:
-        """Close what GitPython holds open."""
+        """Close the files of GitPython."""
         self._repo.close()
 
     # Commands
@@ -100,14 +101,14 @@ class Repository:
         codes: Collection[int] = (0,),
         timeout: float = _TIMEOUT,
     ) -> GitResult:
-        """Run a git command in this repository; raise an error with what to do for a code that is not in `codes`."""
+        """Run a git command in this repository; raise an error with a hint for a code that is not in `codes`."""
         answer = self._git.run(arguments, {**self._environment, **(environment or {})}, stdin, timeout)
         if answer.code not in codes:
             raise command.error_of(answer, arguments, self.root)
         return answer
 
     def start(self, *arguments: str) -> Popen[bytes]:
-        """Start a git command that is written to and read from while it runs; the caller ends it."""
+        """Start a git command for writing and reading while it runs. The caller stops it."""
         return self._git.start((*_SMALL, *arguments), self._environment)
 
     @cached_property
@@ -118,13 +119,13 @@ class Repository:
         except IndexError:
             version = ()
         if len(version) < 2:
-            raise GitError("git does not say which version it is", "reinstall git")
+            raise GitError("git reports no version", "reinstall git")
         return version
 
     # Commits
 
     def resolve(self, revision: str) -> str:
-        """Return the id of the commit that a revision names."""
+        """Return the commit id of a revision."""
         checked_revision(revision)
         answer = self.run(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", codes=(0, 1, 128)
@@ -136,10 +137,10 @@ class Repository:
             raise command.error_of(answer, ("rev-parse",), self.root)
         if self.run("rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1, 128)).code and revision == "HEAD":
             raise UsageError(f"{self.root} has no commits yet", "commit something first")
-        raise UsageError(f"there is no commit {plain(revision, 80)!r} in {self.root}", self._why_missing())
+        raise UsageError(f"unknown commit in {self.root}: {plain(revision, 80)!r}", self._why_missing())
 
     def find(self, revision: str) -> str | None:
-        """Return the id of the commit that a revision names, or None; UsageError where git refuses to look."""
+        """Return the commit id of a revision, or None; raise UsageError if the repository is unreadable."""
         try:
             return self.resolve(revision)
         except command.ForeignRepository:
@@ -149,15 +150,15 @@ class Repository:
 
     def _why_missing(self) -> str:
         if self.is_shallow:
-            return "this clone is shallow; `git fetch --unshallow` gets the rest"
-        return "`git branch -a` lists the branches; a remote one may need `git fetch` first"
+            return "this clone is shallow: run `git fetch --unshallow` for the rest"
+        return "list the branches with `git branch -a`; a remote branch may need `git fetch` first"
 
     def read_file(self, commit: str, path: str) -> bytes:
-        """Return the content of a file of a commit; nothing when there is none."""
+        """Return the content of a file of a commit; b"" if it does not exist."""
         return self.run("cat-file", "blob", f"{commit}:{path}", codes=(0, 128)).stdout
 
     def tree_of(self, revision: str) -> str:
-        """Return the id of the tree of a commit, or of the tree that is named."""
+        """Return the tree id of a commit or a tree."""
         checked_revision(revision)
         return self.run("rev-parse", "--verify", "--end-of-options", f"{revision}^{{tree}}").text.split("\n")[-1]
 
@@ -182,23 +183,23 @@ class Repository:
 
     @cached_property
     def is_shallow(self) -> bool:
-        """Return whether history was cut off when this repository was cloned."""
+        """Return whether this is a shallow clone."""
         return self.run("rev-parse", "--is-shallow-repository").text == "true"
 
     @cached_property
     def object_format(self) -> str:
-        """The hash that names objects: sha1 or sha256."""
+        """The hash of object ids: sha1 or sha256."""
         return self.run("rev-parse", "--show-object-format").text
 
     @property
     def null_commit(self) -> str:
-        """The id that stands for "no such ref" in a compare-and-swap."""
+        """The id that means "no such ref" in a compare-and-swap."""
         return "0" * (64 if self.object_format == "sha256" else 40)
 
     # Refs
 
     def refs(self, *prefixes: str) -> dict[str, str]:
-        """Return the full names of all refs under the prefixes (such as refs/heads/), each with its commit."""
+        """Return the full names of all refs below the prefixes (such as refs/heads/), each with its commit."""
         checked = [checked_ref(prefix.rstrip("/")) for prefix in prefixes]
         lines = self.run("for-each-ref", "--format=%(objectname) %(refname)", *checked).text.split("\n")
         return {name: commit for commit, _, name in (line.partition(" ") for line in lines) if name}
@@ -208,7 +209,7 @@ class Repository:
         return {name.removeprefix("refs/heads/"): commit for name, commit in self.refs("refs/heads").items()}
 
     def ref(self, name: str) -> str | None:
-        """Return the commit that a full ref name holds now, or None."""
+        """Return the commit of a full ref name, or None."""
         answer = self.run("rev-parse", "--verify", "--quiet", f"{checked_ref(name)}^{{commit}}", codes=(0, 1, 128))
         return answer.text if answer.code == 0 else None
 
@@ -217,7 +218,7 @@ class Repository:
         return self.run("symbolic-ref", "--quiet", checked_ref(name), codes=(0, 1)).code == 0
 
     def reflog(self, name: str) -> list[tuple[str, str]]:
-        """Return what a full ref name was set to, newest first, each with the reason; nothing without a reflog."""
+        """Return the reflog of a full ref name, newest first: commits with reasons. It is empty without a reflog."""
         words = ("reflog", "show", "-z", "--format=%H %gs", checked_ref(name), "--")
         rows = (field.partition(" ") for field in self.run(*words, codes=(0, 128)).fields)
         return [(commit, reason) for commit, _, reason in rows]
@@ -225,15 +226,15 @@ class Repository:
     def update_ref(
         self, name: str, new: str, *, old: str | None, reason: str = "swarm-tui", is_logged: bool = False
     ) -> None:
-        """Set a ref to `new` if it still holds `old` (None: if it does not exist); else raise RefMoved.
+        """Set a ref to `new` if it still has `old` (None: if it does not exist); otherwise raise RefMoved.
 
-        With `is_logged`, the reason is written to the reflog even if the user has turned reflogs off.
+        With `is_logged`, write the reason to the reflog even if the user has turned reflogs off.
         """
         words = ("update-ref", "--no-deref", *(("--create-reflog",) if is_logged else ()), "-m", plain(reason))
         self._swap_ref(checked_ref(name), *words, checked_ref(name), new, old or self.null_commit)
 
     def delete_ref(self, name: str, *, old: str) -> None:
-        """Delete a ref if it still holds `old`; else raise RefMoved."""
+        """Delete a ref if it still has `old`; otherwise raise RefMoved."""
         self._swap_ref(checked_ref(name), "update-ref", "--no-deref", "-d", checked_ref(name), old)
 
     def _swap_ref(self, name: str, *arguments: str) -> None:
@@ -242,13 +243,13 @@ class Repository:
             return
         words = answer.error_text
         if "but expected" in words or "already exists" in words or "unable to resolve" in words:
-            raise RefMoved(f"{name} has changed meanwhile, so it was left as it is", "look at it and try again")
+            raise RefMoved(f"{name} has changed in the meantime and was not moved", "check it and try again")
         raise command.error_of(answer, arguments, self.root)
 
     def checked_out_branches(self) -> dict[str, Path]:
         """Return the branches that are checked out, here or in another worktree, each with its folder.
 
-        Those that are being rebased or bisected are among them: git sets them when it is done.
+        This includes branches that are being rebased or bisected, because git sets them at the end.
         """
         found: dict[str, Path] = {}
         folder = self.root
@@ -261,22 +262,22 @@ class Repository:
                 found[value.removeprefix("refs/heads/")] = folder
         return found
 
-    # The person and the checkout
+    # The user and the checkout
 
     def setting(self, name: str, kind: str = "") -> str | None:
-        """Return a value of the user's git config, or None; `kind` may be bool, int or path."""
+        """Return a value of the user's git config, or None. `kind` may be bool, int or path."""
         types = (f"--type={kind}",) if kind else ()
         answer = self.run("config", *types, "--get", name, codes=(0, 1))
         return answer.text if answer.code == 0 else None
 
     def identity(self) -> Identity:
-        """Return who commits here according to git; raise UsageError, which says what to set, when that is unknown."""
+        """Return the user's identity in git; raise UsageError with a hint if it is not set."""
         answer = self.run("var", "GIT_COMMITTER_IDENT", codes=(0, 1, 128))
         name, _, rest = answer.text.partition(" <")
         email = rest.partition(">")[0]
         if answer.code or not email:
             raise UsageError(
-                "git does not know who you are",
+                "git has no identity for commits",
                 "git config --global user.name 'Your Name'; git config --global user.email you@example.org",
             )
         return Identity(plain(name), plain(email))
@@ -289,7 +290,7 @@ class Repository:
         return tuple(path for _, path in self.uncommitted(has_untracked=has_untracked))
 
     def uncommitted(self, *, has_untracked: bool = True) -> list[tuple[str, str]]:
-        """Return the paths that differ from the commit, each after the two letters of `git status --porcelain`."""
+        """Return the paths that differ from the commit, each with the two letters of `git status --porcelain`."""
         if self.is_bare:
             return []
         untracked = "--untracked-files=normal" if has_untracked else "--untracked-files=no"
@@ -298,22 +299,24 @@ class Repository:
 
 
 def import_gitpython() -> type[Repo]:
-    """Return our class of GitPython's repositories; raise ProgramMissing when there is no git."""
+    """Return our class of GitPython's repositories; raise ProgramMissing if git is not installed."""
     try:
         from swarm_tui.adapters.git.program import Repo
     except ImportError as error:
         found = shutil.which("git")
         if found is None:
             raise ProgramMissing("git is not installed", how_to_get("git")) from error
-        # GitPython calls git while it is imported, and says no more than that it failed.
-        raise GitError(f"{found} cannot be started", "too few open files or processes? `ulimit -n 1024`") from error
+        # GitPython runs git when it is imported, and reports only that this failed.
+        raise GitError(
+            f"cannot start {found}", "raise the limits of open files and processes: `ulimit -n 1024`"
+        ) from error
     except OSError as error:
-        raise GitError(f"git cannot be started: {error.strerror}", "`ulimit -n 1024` allows more open files") from error
+        raise GitError(f"cannot start git: {error.strerror}", "allow more open files: `ulimit -n 1024`") from error
     return Repo
 
 
 def _branches_in_work(folder: Path) -> list[str]:
-    """Return the branches that a rebase or bisect in a worktree will go back to."""
+    """Return the branches that a rebase or bisect in a worktree will set."""
     git = folder / ".git"
     names = []
     with contextlib.suppress(OSError):
@@ -326,6 +329,6 @@ def _branches_in_work(folder: Path) -> list[str]:
 
 
 def _common_directory(git_directory: Path) -> Path:
-    """Return the git directory that all worktrees share. GitPython would believe a hook's GIT_COMMON_DIR."""
+    """Return the git directory that all worktrees share. GitPython would use GIT_COMMON_DIR of a hook."""
     pointer = git_directory / "commondir"
     return git_directory / os.fsdecode(read_regular(pointer)).strip() if pointer.is_file() else git_directory

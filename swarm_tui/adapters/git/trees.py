@@ -1,4 +1,4 @@
-"""Parses and writes git objects: the entries of trees, and loose objects."""
+"""Parse and write git objects: trees and loose objects."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _NAMES: Final = sys.getfilesystemencoding()
 _ROW_BY_ID_LENGTH: Final = {
     length: re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % length, re.DOTALL) for length in (20, 32)
 }
-# Nearly all of a tree is hashes, which cannot be compressed.
+# Most of a tree is hashes, which do not compress.
 UNCOMPRESSED: Final = 0
 
 
 class TreeEntry(NamedTuple):
-    """The mode and id of one name in a tree."""
+    """The mode and id of a name in a tree."""
 
     mode: str
     id: str
 
 
 def read_object(stream: IO[bytes]) -> tuple[str, bytes] | None:
-    """Read one answer of `cat-file --batch`: kind and content, or None for a missing object."""
+    """Parse one answer of `cat-file --batch`: kind and content, or None for a missing object."""
     header = stream.readline()
     if not header:
         raise EOFError
@@ -49,28 +49,28 @@ def read_object(stream: IO[bytes]) -> tuple[str, bytes] | None:
 
 
 def parse_tree(content: bytes, id_length: int) -> dict[str, TreeEntry]:
-    """Return the entries of a tree object; of a broken one, those that are whole."""
+    """Return the entries of a tree object, without incomplete ones."""
     rows = _ROW_BY_ID_LENGTH[id_length].findall(content)
     return {name.decode(_NAMES, "surrogateescape"): TreeEntry(mode.decode(), id.hex()) for mode, name, id in rows}
 
 
 def tree_content(entries: Mapping[str, TreeEntry]) -> bytes:
-    # git sorts a folder as if its name ended with a slash.
+    # git sorts a folder as if there was a slash after its name.
     rows = [(os.fsencode(name) + (b"/" if entry.mode == TREE_MODE else b""), name) for name, entry in entries.items()]
     return b"".join(_row(name, entries[name]) for _, name in sorted(rows))
 
 
 def with_replaced_rows(content: bytes, old: Mapping[str, TreeEntry], new: Mapping[str, TreeEntry]) -> bytes | None:
-    """Return a tree's content with some entries replaced, or None where only sorting all of them again is safe.
+    """Return the content of a tree with replaced entries, or None if only sorting all of them is safe.
 
-    This is quick in a folder of a thousand files.
+    This is fast in folders of thousands of files.
     """
     for name, entry in new.items():
         before = old.get(name)
         if before is None or (before.mode == TREE_MODE) != (entry.mode == TREE_MODE):
             return None
         row = _row(name, before)
-        # The name of another file may end as this row begins: "a100644 b" beside "b", with the same content.
+        # The end of another file's row can look like this row: "a100644 b" next to "b", with the same content.
         if content.count(row) != 1:
             return None
         content = content.replace(row, _row(name, entry))
@@ -98,5 +98,5 @@ def write_loose(objects: Path, object_format: str, kind: str, content: bytes, *,
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(draft)
-        raise GitError(f"{place} cannot be written: {error.strerror or error}") from error
+        raise GitError(f"cannot write {place}: {error.strerror or error}") from error
     return name

@@ -1,4 +1,4 @@
-"""Copies a user's working tree, and lists the ignored files in it that belong to the project."""
+"""Copy the user's working tree, and list the project's files that git ignores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from swarm_tui.errors import SwarmError
 
 _LARGEST_FILE: Final = 50_000_000
 _LARGEST_SUM: Final = 500_000_000
-"""Bytes of files that git does not track; compiled modules do not count."""
+"""Bytes of untracked files, without compiled modules."""
 _MOST_FILES: Final = 20_000
 _COMPILED: Final = (".so", ".pyd", ".dylib")
 _OF_TOOLS: Final = re.compile(
@@ -29,8 +29,8 @@ _OF_TOOLS: Final = re.compile(
 def copy_working_tree(repository: Repository, folder: Path) -> None:
     """Copy the checkout as it is now into a new repository at the same commit.
 
-    Uncommitted, untracked and ignored files are copied too, except those of tools (environments, caches), nested
-    repositories and very large files that git does not track.
+    Copy uncommitted, untracked and ignored files, but not files of tools (environments, caches), nested repositories,
+    and very large untracked files.
     """
     head = repository.head()
     copy = borrow_objects(repository, folder, [repository.common_directory.absolute() / "objects"])
@@ -46,26 +46,26 @@ def copy_working_tree(repository: Repository, folder: Path) -> None:
             if size <= min(_LARGEST_FILE, left) or path.endswith(_COMPILED):
                 left -= 0 if path.endswith(_COMPILED) else size
                 _copy(repository.root / path, folder / path)
-        # Without this git would take every file for a changed one.
+        # Otherwise git would report every file as changed.
         copy.run("update-index", "-q", "--refresh", codes=(0, 1), timeout=600)
     except OSError as error:
         why = error.strerror or str(error)
-        raise SwarmError(f"the checkout cannot be copied to {folder.parent}: {why}", "free some space there") from None
+        raise SwarmError(f"cannot copy the checkout to {folder.parent}: {why}", "free some space there") from None
 
 
 def ignored_files(repository: Repository, *paths: str) -> list[str]:
-    """Return what git ignores in the checkout, or below paths of it; folders end with a slash."""
+    """Return the ignored files of the checkout, or below paths of it. Folders end with a slash."""
     words = ("--others", "--ignored", "--exclude-standard", "--directory", "--", *paths)
     return repository.run("ls-files", "-z", *words, codes=(0, 128)).fields
 
 
 def ignored_project_files(repository: Repository) -> list[str]:
-    """Return what git ignores in the checkout, without what tools keep for themselves; folders end with a slash."""
+    """Return the ignored files of the checkout, without files of tools. Folders end with a slash."""
     return [path for path in ignored_files(repository) if not _OF_TOOLS.search(path)]
 
 
 def files_below(repository: Repository, path: str) -> Iterator[str]:
-    """Yield the project's files in a folder that git does not track, or the file itself, from the top."""
+    """Yield the project's untracked files in a folder, or the file itself, from the top."""
     top = str(repository.root)
     start = os.path.join(top, path)
     if not os.path.isdir(start) or os.path.islink(start):
@@ -82,7 +82,7 @@ def files_below(repository: Repository, path: str) -> Iterator[str]:
 
 
 def _untracked_files(repository: Repository) -> Iterator[str]:
-    # Nested repositories end with a slash here: they are not part of the project.
+    # Paths that end with a slash are nested repositories, which are not part of the project.
     untracked = repository.run("ls-files", "-z", "--others", "--exclude-standard").fields
     yield from (path for path in untracked if not path.endswith("/") and not _OF_TOOLS.search(path))
     for path in ignored_project_files(repository):
@@ -106,7 +106,7 @@ def _copy_tracked(source: Path, target: Path) -> None:
 
 
 def _copy(source: Path | str, target: Path | str) -> None:
-    """Copy a regular file or a link; what is missing, unreadable or something else is skipped."""
+    """Copy a regular file or a link. Skip missing, unreadable and other files."""
     try:
         mode = os.lstat(source).st_mode
     except OSError:

@@ -23,7 +23,7 @@ _ROUNDS: Final = 20
 
 
 def marked_processes(name: str, value: str) -> dict[int, str]:
-    """Return the ids and command lines of running programs of ours that were started with `name=value`."""
+    """Return the ids and command lines of our running programs that were started with `name=value`."""
     if (_PROCESSES / "self/environ").exists():
         return marked_in_proc(f"{name}={value}".encode())
     return marked_in_ps(f"{name}={value}")

@@ -164,7 +164,7 @@ def drop_late_answers(terminal: int, timeout: float = ANSWER_TIMEOUT) -> bool:
     """Read and drop a terminal's late answers to queries of an exited program; return whether all have come.
 
     tmux and vim query the terminal and exit without waiting, and the next program would read a late answer as keys.
-    Terminals answer in order, so wait for the answer to a query of our own.
+    Terminals answer in order, so wait for the answer to our own query.
     """
     try:
         before = termios.tcgetattr(terminal)
