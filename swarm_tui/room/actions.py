@@ -99,20 +99,23 @@ def _run_nothing() -> None:
     raise AssertionError("bound_actions sets the handler")
 
 
-def bound_actions(screen: object, functions: Iterable[Callable[..., object]]) -> Iterator[Action]:
-    """Yield the actions of functions whose first argument is the screen."""
-    for function in functions:
-        for mark in getattr(function, "actions", ()):
-            # A subclass may override the method.
-            handler = getattr(screen, function.__name__, None) or partial(function, screen)
-            why_not = partial(mark.why_not, screen) if mark.why_not is not None else always_possible
-            yield mark.action._replace(handler=partial(handler, *mark.arguments), why_not=why_not)
+def bound_actions(screen: object, functions: Iterable[Callable[..., object]]) -> tuple[Action, ...]:
+    """Return the actions of functions whose first argument is the screen."""
+    return tuple(each for function in functions for each in _bound(screen, function, partial(function, screen)))
 
 
 def actions_of_class(screen: object) -> tuple[Action, ...]:
     """Return the actions of a screen's methods in the order of its class, followed by those of its base classes."""
-    members = (member for each in type(screen).__mro__ for member in vars(each).values())
-    return tuple(bound_actions(screen, (member for member in members if isinstance(member, FunctionType))))
+    members = ((name, member) for each in type(screen).__mro__ for name, member in vars(each).items())
+    methods = ((name, member) for name, member in members if isinstance(member, FunctionType))
+    # A subclass may override the method of an action.
+    return tuple(each for name, method in methods for each in _bound(screen, method, getattr(screen, name)))
+
+
+def _bound(screen: object, function: Callable[..., object], handler: Callable[..., object]) -> Iterator[Action]:
+    for mark in vars(function).get("actions", ()):
+        why_not = partial(mark.why_not, screen) if mark.why_not is not None else always_possible
+        yield mark.action._replace(handler=partial(handler, *mark.arguments), why_not=why_not)
 
 
 class ScreenEntry(NamedTuple):

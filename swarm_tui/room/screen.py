@@ -15,8 +15,8 @@ from textual.widget import Widget
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import OF_NO_SWEEP, SCREENS, Action, KeyMap, actions_of_class, key_name
-from swarm_tui.room.agent.actions import AgentCommands
+from swarm_tui.room.actions import OF_NO_SWEEP, SCREENS, Action, KeyMap, actions_of_class, bound_actions, key_name
+from swarm_tui.room.agent.actions import ACTIONS as AGENT_ACTIONS
 from swarm_tui.room.draw.frame import LOW, draw_footer, draw_header, draw_message, draw_screen_line
 from swarm_tui.room.engine_requests import EngineRequests
 from swarm_tui.room.external import Editing
@@ -146,7 +146,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         self.header = Band(id="header")
         self.footer = Band(id="footer")
         self.requests = EngineRequests(self)
-        self.agent_commands = AgentCommands(self)
         self.editing = Editing(self)
         self.room_commands = RoomCommands(self)
         self.panel_border: PanelBorder | None = None
@@ -165,7 +164,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         """The screen's actions, then the actions that work on every screen."""
         actions = (
             *self.own_actions(),
-            *self.room_commands.actions((*self.agent_commands.actions(), *self.editing.actions())),
+            *self.room_commands.actions((*bound_actions(self, AGENT_ACTIONS), *self.editing.actions())),
         )
         return tuple(self._refused_in_past(action) if action.is_of_now else action for action in actions)
 

@@ -14,6 +14,7 @@ from swarm_tui.model.event import LogLine
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
 from swarm_tui.room.actions import Action
+from swarm_tui.room.agent.actions import open_transcript, why_no_record
 from swarm_tui.room.draw.spans import Line, Span
 from swarm_tui.room.draw.transcript import draw_log_line, draw_tail_line
 from swarm_tui.room.followed_files import FollowedFiles
@@ -232,10 +233,9 @@ class TailScreen(StreamScreen[MergedEntry]):
         self._followed = FollowedFiles(self, self._read_new, pause=NEWS_PAUSE, look_seconds=LOOK_SECONDS)
 
     def own_actions(self) -> tuple[Action, ...]:
-        agent = self.agent_commands
         return (
             Action("tail.open", ("enter",), "transcript", "Open the transcript of this line's agent",
-                   agent.open_transcript, agent.why_not_transcript, is_listed=False),
+                   partial(open_transcript, self), partial(why_no_record, self), is_listed=False),
             *self.stream_actions("errors"),
             Action("tail.errors_only", ("!",), "", "Show only lines with errors; again: all", self.switch_errors_only),
         )  # fmt: skip
@@ -323,7 +323,7 @@ class TailScreen(StreamScreen[MergedEntry]):
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
         event.stop()
-        self.agent_commands.open_transcript()
+        open_transcript(self)
 
     def current_tests(self) -> tuple[str, ...]:
         current = self.current()

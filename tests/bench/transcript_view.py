@@ -34,7 +34,7 @@ from textual.app import App
 from swarm_tui.adapters.scratch import short_folder
 from swarm_tui.adapters.processes.terminal import TerminalProgram
 from swarm_tui.room.colours import ThemeStyles
-from swarm_tui.room.agent.pane import TerminalPane
+from swarm_tui.room.agent.terminal import TerminalPane
 class Echo(App):
     ENABLE_COMMAND_PALETTE = False
     def compose(self):

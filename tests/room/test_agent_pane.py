@@ -11,7 +11,7 @@ from textual import events
 from textual.app import App, ComposeResult
 
 from swarm_tui.adapters.processes.terminal import TerminalProgram
-from swarm_tui.room.agent.pane import TerminalPane
+from swarm_tui.room.agent.terminal import TerminalPane
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.keys import bytes_of_key
 from tests.waiting import eventually

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.room.agent.recording import RecordingScreen
+from swarm_tui.room.agent.terminal import RecordingScreen
 from swarm_tui.room.dialog import RefusedScreen
 from swarm_tui.room.message import MessageScreen
 from swarm_tui.room.streams import TailScreen

@@ -26,8 +26,8 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.pulled import kinds_of, without_marks
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import ScreenServices
 from swarm_tui.room.draw.spans import Line, Span, cut_line, pad_text, spread
+from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.widgets.diff import EMPTY, DiffLines
 from swarm_tui.room.widgets.lines import TextLines
 
@@ -231,7 +231,7 @@ LIST_ROWS: Final = 10
 class ChangesPanel:
     """A list of changes above the diff of the one under the cursor. Enter shows only the diff."""
 
-    def __init__(self, screen: ScreenServices) -> None:
+    def __init__(self, screen: RoomScreen) -> None:
         self._screen = screen
         self.lines = TextLines(id="changes", has_cursor=True)
         self.diff = DiffLines(id="changes-diff")
@@ -290,8 +290,6 @@ class ChangesPanel:
         self._show(changes)
 
     def _read_now(self, record: TestRecord) -> AgentChanges:
-        from swarm_tui.adapters.git import Repository
-
         reader = self._reader
         if reader is None or reader.test != record.test or reader.is_outdated(record):
             if reader is not None:

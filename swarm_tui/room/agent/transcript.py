@@ -1,24 +1,19 @@
-"""Transcript a page at a time: widget and its actions."""
+"""Transcript a page at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Final
 
 from textual import events
 from textual.message import Message
 
-from swarm_tui.room.actions import Action, ScreenServices
-from swarm_tui.room.dialog import Choosable, PickScreen
 from swarm_tui.room.draw.spans import Line
 from swarm_tui.room.draw.transcript import draw_transcript_line
 from swarm_tui.room.followed_files import FollowedFiles
 from swarm_tui.room.widgets.lines import Lines
-from swarm_tui.transcripts.entries import Role
-from swarm_tui.transcripts.filters import ALL_ROLES, ERRORS, EntryFilter, SearchStep
+from swarm_tui.transcripts.filters import ERRORS, EntryFilter, SearchStep
 from swarm_tui.transcripts.layout import Density
 from swarm_tui.transcripts.pager import PageLine, Pager
 from swarm_tui.transcripts.window import ByteSource, FileSource, MemorySource, Window, WindowChange
@@ -277,113 +272,3 @@ class TranscriptLines(Lines):
         self.cursor = last if is_at_end else max(0, min(self.cursor, last))
         self.redraw()
         self.post_message(self.CursorMoved())
-
-
-def roles_word(roles: frozenset[Role]) -> str:
-    """Return which roles are hidden, or "" if all are shown."""
-    hidden = [role.value for role in Role if role not in roles]
-    return f"without {', '.join(hidden)}" if hidden else ""
-
-
-DENSITY_MESSAGES: Final = ("one line for each event", "whole messages, folded results", "everything")
-
-
-class PagingCommands:
-    """Actions on the transcript or file, and the filter of both."""
-
-    def __init__(self, screen: ScreenServices, shown: Callable[[], TranscriptLines | None]) -> None:
-        self._screen = screen
-        self._shown = shown
-        self._roles = ALL_ROLES
-        self.words = ""
-        self.is_errors_only = False
-
-    def actions(self) -> tuple[Action, ...]:
-        why_not = self.why_not
-        return (
-            Action("agent.next_error", ("e",), "errors", "Go to the next error",
-                   partial(self.find_error, is_backwards=False), why_not),
-            Action("agent.previous_error", ("E",), "", "Go to the previous error",
-                   partial(self.find_error, is_backwards=True), why_not),
-            Action("agent.follow", ("F",), "follow", "Follow the end, or stay", self.switch_following, why_not),
-            Action("agent.next_match", ("n",), "", "Go to the next match, with all entries shown",
-                   partial(self.find_match, is_backwards=False), why_not),
-            Action("agent.previous_match", ("N",), "", "Go to the previous match, with all entries shown",
-                   partial(self.find_match, is_backwards=True), why_not),
-            Action("agent.more", ("+", "="), "", "Show more of each entry", partial(self.change_density, 1), why_not),
-            Action("agent.less", ("-",), "", "Show less: one line per event", partial(self.change_density, -1),
-                   why_not),
-            Action("agent.roles", ("f",), "roles", "Choose whose entries to show: user, agent, calls, results ...",
-                   self.choose_roles, why_not),
-            Action("agent.errors_only", ("!",), "", "Show only entries with errors; again: all",
-                   self.switch_errors_only, why_not),
-        )  # fmt: skip
-
-    def why_not(self) -> str:
-        return "" if self._shown() is not None else "only for the transcript: press t to open it"
-
-    def _pages(self) -> TranscriptLines:
-        pages = self._shown()
-        assert pages is not None, "only while a transcript or a file is shown"
-        return pages
-
-    def draw_title(self, title: str) -> None:
-        """Show the position in the border."""
-        pages = self._pages()
-        pager = pages.pager
-        if pager.matches is not None:
-            title += f" · {pager.matches.count:,} match" + (" so far" if pager.is_searching else "")
-            title += f" /{self.words}" if self.words else ""
-            title += " errors only" if self.is_errors_only else ""
-        title += f" · {roles_word(self._roles)}" if self._roles != ALL_ROLES else ""
-        if pages.is_finding:
-            mode = "searching …"
-        elif pager.is_following:
-            mode = "following"
-        else:
-            mode = f"paused · +{pager.unseen} new" if pager.unseen else "paused"
-        pages.title(title, f"{mode} · {pager.percent()} %")
-
-    def switch_following(self) -> None:
-        self._pages().toggle_follow()
-
-    def find_error(self, *, is_backwards: bool) -> None:
-        self._pages().find_error(is_backwards=is_backwards)
-
-    def find_match(self, *, is_backwards: bool) -> None:
-        """Go to the next match and show all entries around it."""
-        pages = self._pages()
-        words = (self.words or pages.words).removeprefix("!")
-        if not words:
-            self._screen.show_message("press / to search first, then n and N")
-            return
-        if self.words:
-            self.set_words("")
-        pages.find(words, is_backwards)
-
-    def change_density(self, step: int) -> None:
-        self._screen.show_message(DENSITY_MESSAGES[self._pages().set_density(step)])
-
-    def choose_roles(self) -> None:
-        entries = [Choosable(role.value, role.value or "text", is_on=role in self._roles) for role in Role]
-
-        def change(chosen: tuple[str, ...] | None) -> None:
-            if chosen is not None:
-                self._roles = frozenset(Role(value) for value in chosen) or ALL_ROLES
-                self._apply()
-
-        self._screen.room.push_screen(PickScreen("Show", entries, is_many=True), change)
-
-    def switch_errors_only(self) -> None:
-        self.is_errors_only = not self.is_errors_only
-        self._apply()
-
-    def set_words(self, words: str) -> None:
-        self.words = words
-        self._pages().words = "" if words.startswith("!") else words
-        self._apply()
-
-    def _apply(self) -> None:
-        words = self.words.removeprefix("!")
-        is_inverse = self.words.startswith("!") and bool(words)
-        self._pages().show_choice(EntryFilter(words, is_inverse, self._roles, self.is_errors_only))
