@@ -78,7 +78,7 @@ class Evidence:
     """All information about an agent's work."""
 
     end: AgentEnd
-    outcome: AgentReport | None = None
+    report: AgentReport | None = None
     problem: str = ""
     """Why the report is unreadable, although the agent submitted its work."""
     commits: Sequence[CommitSummary] = field(default=())
@@ -130,24 +130,24 @@ def judge(evidence: Evidence) -> JudgedResult:
     return JudgedResult(judgement.result, ". ".join(filter(None, (reason, remarks))))
 
 
-def lacks_commits(outcome: AgentReport, commits: Sequence[CommitSummary]) -> bool:
+def lacks_commits(report: AgentReport, commits: Sequence[CommitSummary]) -> bool:
     """Return whether an agent reports a change as successful but has no commit of that kind."""
-    succeeded = {kind for kind, change in outcome.changes.items() if change.status is ChangeStatus.SUCCEEDED}
+    succeeded = {kind for kind, change in report.changes.items() if change.status is ChangeStatus.SUCCEEDED}
     return bool(succeeded - {commit.kind for commit in commits})
 
 
 def _judge(evidence: Evidence) -> JudgedResult:
-    outcome = evidence.outcome
-    if outcome is None:
+    report = evidence.report
+    if report is None:
         reason = evidence.problem or _WITHOUT_ARCHIVE[evidence.end]
         return _judged(Result.BLOCKED if evidence.end is AgentEnd.NO_ANSWER else Result.FAILED, reason)
-    if outcome.errored:
-        return _judged(Result.FAILED, outcome.summary_markdown or "the agent reports that it could not do its work")
-    succeeded = [kind for kind, change in outcome.changes.items() if change.status is ChangeStatus.SUCCEEDED]
-    blocked = _why_blocked(outcome)
+    if report.errored:
+        return _judged(Result.FAILED, report.summary_markdown or "the agent reports that it could not do its work")
+    succeeded = [kind for kind, change in report.changes.items() if change.status is ChangeStatus.SUCCEEDED]
+    blocked = _why_blocked(report)
     if blocked is not None and not succeeded:
         return _judged(Result.BLOCKED, blocked)
-    doubt = _why_not_believed(evidence, outcome, succeeded)
+    doubt = _why_not_believed(evidence, report, succeeded)
     if doubt:
         return _judged(Result.UNRESOLVED, doubt)
     for kind, result in _RESULT_OF:
@@ -156,16 +156,16 @@ def _judge(evidence: Evidence) -> JudgedResult:
             is_praised = result is Result.BETTER and evidence.weaker
             reason = f"its test became weaker: {evidence.weaker}" if evidence.weaker else ""
             return _judged(Result.TEST_FIX if is_praised else result, reason)
-    if outcome.unknown_changes:
-        return _judged(Result.UNRESOLVED, f"it reports a change of an unknown kind: {outcome.unknown_changes[0]}")
+    if report.unknown_changes:
+        return _judged(Result.UNRESOLVED, f"it reports a change of an unknown kind: {report.unknown_changes[0]}")
     last = evidence.last_try
-    if not outcome.changes and last is not None and last.word == "skipped":
+    if not report.changes and last is not None and last.word == "skipped":
         return _judged(Result.SKIPPED, last.failure)
-    if not outcome.changes and (outcome.tests_passing_after or (last is not None and last.passed)):
+    if not report.changes and (report.tests_passing_after or (last is not None and last.passed)):
         return _judged(Result.CLEAN, "" if evidence.is_verified and last is None else _doubt_of_clean(last))
-    failed = [change.summary_markdown for change in outcome.changes.values() if change.summary_markdown]
-    undecided = [each.title for each in outcome.escalations if each.kind == EscalationKind.FIX_DIRECTION_AMBIGUOUS]
-    reasons = [*undecided, *failed, outcome.summary_markdown, "the test does not pass"]
+    failed = [change.summary_markdown for change in report.changes.values() if change.summary_markdown]
+    undecided = [each.title for each in report.escalations if each.kind == EscalationKind.FIX_DIRECTION_AMBIGUOUS]
+    reasons = [*undecided, *failed, report.summary_markdown, "the test does not pass"]
     return _judged(Result.UNRESOLVED, next(filter(None, reasons)))
 
 
@@ -212,19 +212,19 @@ def judge_claim(claim: ClaimCheck, runs: OwnRuns) -> tuple[JudgedResult, ClaimCh
     return judged("refuted", Result.UNRESOLVED, reason)
 
 
-def _why_blocked(outcome: AgentReport) -> str | None:
-    for change in outcome.changes.values():
+def _why_blocked(report: AgentReport) -> str | None:
+    for change in report.changes.values():
         if change.status is ChangeStatus.BLOCKED:
             return change.summary_markdown or "the agent reports that it is blocked"
-    for escalation in outcome.escalations:
+    for escalation in report.escalations:
         # An agent may report a harness defect although its test passes. A blocker contradicts a passing test.
-        is_harness = escalation.kind == EscalationKind.HARNESS_DEFECT and not outcome.tests_passing_after
+        is_harness = escalation.kind == EscalationKind.HARNESS_DEFECT and not report.tests_passing_after
         if escalation.kind == EscalationKind.BLOCKER or is_harness:
             return escalation.title or escalation.detail_markdown or "the agent reports that it is blocked"
     return None
 
 
-def _why_not_believed(evidence: Evidence, outcome: AgentReport, succeeded: Sequence[ChangeKind]) -> str:
+def _why_not_believed(evidence: Evidence, report: AgentReport, succeeded: Sequence[ChangeKind]) -> str:
     """Return why the report is not credible, or ""."""
     committed = {commit.kind for commit in evidence.commits}
     missing = [kind.value for kind in succeeded if kind not in committed]
@@ -233,8 +233,8 @@ def _why_not_believed(evidence: Evidence, outcome: AgentReport, succeeded: Seque
     if missing:
         return f"it reports {missing[0]} as succeeded, but there is no commit of that kind"
     last = None if evidence.is_verified else evidence.last_try
-    if last is not None and (succeeded or outcome.tests_passing_after):
-        claim = "it reports the test as passing, but " if outcome.tests_passing_after else ""
+    if last is not None and (succeeded or report.tests_passing_after):
+        claim = "it reports the test as passing, but " if report.tests_passing_after else ""
         if last.word == "runs":
             return f"{claim}pytest's last run of it did not finish, so the result is unknown"
         if last.word == "failed":
@@ -244,11 +244,11 @@ def _why_not_believed(evidence: Evidence, outcome: AgentReport, succeeded: Seque
     if ChangeKind.FIX_IMPL in succeeded and evidence.foreign_imports:
         modules = ", ".join(evidence.foreign_imports[:3])
         return f"the test imported {modules} from your checkout instead of the agent's copy"
-    if outcome.tests_passing_before and outcome.tests_passing_after is False:
+    if report.tests_passing_before and report.tests_passing_after is False:
         return "the test passed before and fails now"
-    if succeeded and outcome.tests_passing_after is False:
+    if succeeded and report.tests_passing_after is False:
         return "the test still fails"
-    if evidence.commits and not outcome.changes:
+    if evidence.commits and not report.changes:
         return f"it has {len(evidence.commits)} commits that its report does not mention"
     return ""
 

@@ -17,10 +17,10 @@ from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_F
 _HUGE = 80_000_000
 
 
-def write_outcome(path: Path, outcome: Mapping[str, Any], breakage: str) -> None:
+def write_report(path: Path, report: Mapping[str, Any], breakage: str) -> None:
     """Write the report by draft and rename; broken if the record requires it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(outcome, indent=1)
+    text = json.dumps(report, indent=1)
     if breakage == "outcome":
         text = text[: len(text) // 2]
     draft = path.with_suffix(".draft")

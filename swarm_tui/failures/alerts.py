@@ -66,15 +66,15 @@ TESTS_NAMED: Final = 1_000
 
 
 def due_events(
-    state: SweepState, counts: CauseCounts, alert: float, breaker: float
+    state: SweepState, counts: CauseCounts, alert: float, hold_similar: float
 ) -> Iterator[PatternRaised | QueueHeld]:
     """Yield the alerts that are due, and the holds of queued tests that would probably fail for the same cause.
 
-    `counts` is kept between calls, because counting all tries takes long. `alert` and `breaker` are thresholds.
+    `counts` is kept between calls, because counting all tries takes long. `alert` and `hold_similar` are thresholds.
     """
     records = state.records
     counts.update(records.values())
-    to_alert, to_hold = (alike_needed(each, len(records)) for each in (alert, breaker))
+    to_alert, to_hold = (alike_needed(each, len(records)) for each in (alert, hold_similar))
     needed = min((each for each in (to_alert, to_hold) if each is not None), default=len(records) + 1)
     for cause, tests in counts.met_by(needed):
         raised = state.alarms.get(cause)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from swarm_tui.adapters.git import Repository, create_bundle
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER
-from swarm_tui.agents.submit import Presence, publish_archive, write_outcome
+from swarm_tui.agents.submit import Presence, publish_archive, write_report
 from swarm_tui.errors import SwarmError
 from swarm_tui.integrator.branches import read_branches
 from swarm_tui.integrator.inputs import IntegratorInputs, Submission, read_inputs
@@ -116,7 +116,7 @@ def main() -> None:
         sys.exit(1)
     finally:
         presence.set_working(False)
-    write_outcome(work / OUTPUT_FOLDER / INTEGRATOR_OUTCOME_FILE, outcome, "")
+    write_report(work / OUTPUT_FOLDER / INTEGRATOR_OUTCOME_FILE, outcome, "")
     presence.write_message("Done. The branch is submitted.")
     publish_archive(state_folder, work / OUTPUT_FOLDER, bundle, "")
 

@@ -274,7 +274,7 @@ class RunOptions:
         parse=parse_alike,
         rule=_SIMILAR,
     )
-    breaker: float = _option(
+    hold_similar: float = _option(
         0.0,
         "--hold-similar",
         "when N tests fail with the same cause, hold queued tests likely to fail with it too (default: never)",
@@ -403,7 +403,7 @@ class RunOptions:
         commands=_RUN,
     )
     """None: a coding agent for the work of coding agents, the built-in integrator for that of scripts."""
-    measures_teeth: bool = _option(
+    measures_strength: bool = _option(
         True,
         "--strength",
         "after integration, check in the background whether agents weakened tests (default)",

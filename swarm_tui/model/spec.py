@@ -82,7 +82,7 @@ class SweepSpec(RunOptions):
     new_host_dir: str = ""
     """mngr's folder on the hosts that are created for the sweep."""
     integrator: Literal["builtin", "agent", "none"] = "builtin"
-    measures_teeth: bool = False
+    measures_strength: bool = False
     verifies: bool = False
     python: str = ""
     run_options: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ _LOOK: Final = 1.0
 async def announce_measuring(context: SweepContext) -> bool:
     """Return whether there is something to measure, and say in the log that it begins."""
     integration = context.state.integration
-    if not context.spec.measures_teeth or integration.state != "done" or not integration.tip:
+    if not context.spec.measures_strength or integration.state != "done" or not integration.tip:
         return False
     try:
         count = await asyncio.to_thread(_count_unmeasured, context.folder)

@@ -142,7 +142,7 @@ def _harvested(
         Evidence(
             is_verified=is_verified,
             end=end,
-            outcome=pulled.outcome,
+            report=pulled.outcome,
             problem=pulled.problem,
             commits=fetched.commits,
             commits_problem=fetched.problem,

@@ -26,7 +26,7 @@ class PatternGuard:
             return
         self._due = now + INTERVAL
         context = self._context
-        for event in list(due_events(context.state, self._counts, context.spec.alert, context.spec.breaker)):
+        for event in list(due_events(context.state, self._counts, context.spec.alert, context.spec.hold_similar)):
             context.record(event)
 
     def unreleased(self, now: float, queue: list[str], *, is_idle: bool) -> list[str]:
@@ -38,5 +38,7 @@ class PatternGuard:
         if self._idle_since is None:
             self._idle_since = now
             tests = counted(len(queue), "test")
-            self._context.note(f"only {tests} held by the breaker are left: release or stop them", level="warning")
+            self._context.note(
+                f"only {tests} held because of similar failures are left; release or stop them", level="warning"
+            )
         return queue if now - self._idle_since >= self._context.spec.wait_timeout else []

@@ -21,6 +21,7 @@ from swarm_tui.files import open_regular, read_regular
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain, read_python
 from swarm_tui.sweep.withheld_variables import missed_variable
+from swarm_tui.testing.traced import without_case
 
 FILES_NAMED: Final = 5
 _TESTS_NAMED: Final = 3
@@ -278,10 +279,10 @@ def explain(
     `errors` are pytest's messages by file; "" stands for all files.
     """
     causes: dict[Cause, list[str]] = {}
-    cases = {_without_parameters(test): test for test in sorted(here, reverse=True)}
+    cases = {without_case(test): test for test in sorted(here, reverse=True)}
     for test, file in missing:
         cause = _cause(file, errors.get(file) or errors.get("", ""), facts)
-        case = cases.get(_without_parameters(test)) if cause == _UNKNOWN else None
+        case = cases.get(without_case(test)) if cause == _UNKNOWN else None
         if case is not None:
             cause = Cause(
                 f"pytest finds other parameters for them in a copy, such as {plain(case, 150)}",
@@ -309,11 +310,6 @@ def _cause(file: str, text: str, facts: CopyFacts) -> Cause:
         named = ", ".join(plain(path, 200) for path in settings[:FILES_NAMED])
         return Cause(f"pytest does not find them without your uncommitted changes of {named}", start)
     return _UNKNOWN
-
-
-def _without_parameters(test: str) -> str:
-    file, separator, rest = test.partition("::")
-    return file + separator + rest.partition("[")[0]
 
 
 def _related_files(file: str, facts: CopyFacts) -> Iterator[str]:

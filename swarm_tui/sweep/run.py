@@ -444,7 +444,7 @@ class RunningSweep:
         is_idle = not self.watches and all(agent.is_idle for agent in self.agents.values())
         queue = self.queue if is_idle else []
         for test in self._pattern_guard.unreleased(now, queue, is_idle=is_idle):
-            self.stop_test(test, Stop("held by the breaker, and nobody released it"))
+            self.stop_test(test, Stop("held because of similar failures and not released"))
 
 
 def first_error(error: BaseException) -> BaseException:

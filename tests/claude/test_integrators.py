@@ -52,7 +52,7 @@ def harvest(lab: ClaudeLab, mngr: IsolatedMngr) -> None:
         python=sys.executable,
         identity=("Ada Lovelace", "ada@example.org"),
         is_load_ignored=True,
-        measures_teeth=False,
+        measures_strength=False,
         needed_environment=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         unapproved_servers=("notes",),
         outside_imports=(str(git.root.with_name("rates.md")),),

@@ -23,11 +23,11 @@ from swarm_tui.sweep.pattern_guard import PatternGuard
 CAUSE = "OSError: no base"
 
 
-def made(root: Path, alert: float = 5, breaker: float = 0, tests: int = 300) -> SweepContext:
+def made(root: Path, alert: float = 5, hold_similar: float = 0, tests: int = 300) -> SweepContext:
     """Return a sweep of tests in the queue, every other one with the fixture `db`."""
     spec = msgspec.convert(
         {"sweep": "1", "repository": "/r", "base": "b", "created_at": 0.0, "mngr": MngrSettings(path="mngr")}
-        | {"alert": alert, "breaker": breaker, "wait_timeout": 100.0},
+        | {"alert": alert, "hold_similar": hold_similar, "wait_timeout": 100.0},
         SweepSpec,
     )
     folder = SweepFolder(root)
@@ -59,7 +59,7 @@ def test_two_hundred_that_meet_the_same_are_one_alarm_also_for_the_next_engine(t
 
 
 def test_the_breaker_holds_what_shares_the_trait_until_somebody_releases_it(tmp_path: Path) -> None:
-    context = made(tmp_path, breaker=8)
+    context = made(tmp_path, hold_similar=8)
     guard = PatternGuard(context)
     for number in range(0, 40, 2):
         context.record(TryFinished(test=f"t{number}", passed=True))
@@ -85,7 +85,7 @@ def test_without_a_number_nothing_is_held_and_without_an_alarm_nothing_is_said(t
 
 
 def test_tests_that_nobody_releases_are_given_back_when_nothing_else_is_left(tmp_path: Path) -> None:
-    context = made(tmp_path, breaker=2, tests=4)
+    context = made(tmp_path, hold_similar=2, tests=4)
     guard = PatternGuard(context)
     fail(context, 0, 1)
     guard.work(0.0)

@@ -190,7 +190,7 @@ class TriesFile:
         return verdict
 
 
-def compose_outcome(player: RecordPlayer, record: Record | None) -> dict[str, Any]:
+def compose_report(player: RecordPlayer, record: Record | None) -> dict[str, Any]:
     """Return the report: the real results, with the record's claims on top."""
     before, after = player.verdicts[0], player.verdicts[-1]
     found = {True: "The test passes", False: "The test does not pass", None: "The result of the test is unknown"}

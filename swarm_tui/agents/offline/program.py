@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from swarm_tui.agents.contract import BUNDLE_FILE, OUTPUT_FOLDER, Task
-from swarm_tui.agents.offline.play import MisfitError, RecordPlayer, compose_outcome
+from swarm_tui.agents.offline.play import MisfitError, RecordPlayer, compose_report
 from swarm_tui.agents.offline.records import BadRecord, Record, RecordedStep, find_record
-from swarm_tui.agents.submit import Presence, publish_archive, write_outcome
+from swarm_tui.agents.submit import Presence, publish_archive, write_report
 from swarm_tui.errors import SwarmError
 
 
@@ -26,16 +26,16 @@ def main() -> None:
 
 async def _work(player: RecordPlayer, state_folder: Path) -> None:
     try:
-        outcome = compose_outcome(player, await _play(player))
+        report = compose_report(player, await _play(player))
     except SwarmError as error:
         # For example an id that is too long for a command line, or a missing interpreter: report the reason.
         player.presence.write_message(f"I cannot continue: {error}.")
-        outcome = {
+        report = {
             "errored": True,
             "changes": player.changes,
             "summary_markdown": f"The agent could not continue: {error}.",
         }
-    write_outcome(player.copy / player.task.outcome, outcome, player.breakage)
+    write_report(player.copy / player.task.outcome, report, player.breakage)
     bundle = await _bundle(player, state_folder)
     player.presence.write_message("Done. The work is submitted.")
     publish_archive(state_folder, player.copy / OUTPUT_FOLDER, bundle, player.breakage)

@@ -18,7 +18,7 @@ RECORDER = """
 import json, os
 import pytest
 from swarm_live.failure import describe_failure
-from swarm_live.verdict import failure_line
+from swarm_live.report import failure_line
 
 
 

@@ -8,7 +8,7 @@ SWARM_TASK      the agent's task file, with the agent's test and the path of the
 SWARM_TRIES     the file for tries; the default is a file in the agent's state folder
 SWARM_COLLECT   write the collected tests to this file as JSON
 SWARM_TOP       folders, such as the top of the repository; modules that were imported from them are recorded
-SWARM_NAMED_IN  the user's checkout, whose paths appear in node ids; SWARM_COPY is the copy (see `named_paths`)
+SWARM_NAMED_IN  the user's checkout, whose paths appear in node ids; SWARM_COPY is the copy (see `names`)
 SWARM_OWN_HOME, SWARM_TEST_TIMEOUT, SWARM_MEMORY_LIMIT, SWARM_CPU_LIMIT   isolate and limit test runs (see `limits`)
 
 In runs that swarm-tui starts, `run_pytest` sets `channel`, which receives the result of each test.
@@ -21,13 +21,12 @@ from typing import Any
 import pytest
 
 from .collection import Collection, write_no_reports
-from .first_names import FirstNames
 from .limits import TimeLimit, limit_memory, limit_processors, take_own_home
-from .named_paths import as_here, short_name
+from .names import FirstNames, as_here, short_name
+from .report import QUIETLY
 from .results import Results
 from .selection import SETTING, SelectById, add_setting
 from .tries import Tries, Witness, read_task, tries_file
-from .writing import QUIETLY
 
 _STARTUP_PATH = list(sys.path)
 _STARTED_IN = os.getcwd()

@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from .first_names import first_name_of
 from .imports import compiled_inside, files_inside, installed_modules, modules_inside, root_of
-from .named_paths import as_there
+from .names import as_there, first_name_of
+from .report import QUIETLY, long_text
 from .selection import WORDS as SELECTION_WORDS
 from .selection import is_found_by_id
-from .verdict import long_text
-from .writing import QUIETLY
 
 # Options of pytest and its plugins that name a result file. A collection run has no results to write.
 _REPORTS = (

@@ -5,7 +5,7 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
-from .writing import QUIETLY
+from .report import QUIETLY
 
 
 def root_of(config: Any) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from .report import QUIETLY
 from .results import Results
-from .writing import QUIETLY
 
 # The most extra seconds for a test that ignores its alarm, before its process is killed.
 _MOST_GRACE = 5.0

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from .named_paths import as_there
-from .verdict import FAILURE_LIMIT, ReportSum
-from .writing import QUIETLY
+from .names import as_there
+from .report import FAILURE_LIMIT, QUIETLY, ReportSum
 
 
 class Channel:

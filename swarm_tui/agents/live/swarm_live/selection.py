@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from .first_names import first_name_of
-from .writing import QUIETLY
+from .names import first_name_of
+from .report import QUIETLY
 
 SETTING = "swarm_select"
 WORDS = ["-o", SETTING + "=true"]

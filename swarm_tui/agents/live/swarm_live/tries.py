@@ -9,10 +9,9 @@ import pytest
 
 from .failure import describe_failure
 from .imports import is_written_by_build, modules_inside, root_of
-from .named_paths import as_there
+from .names import as_there
+from .report import FAILURE_LIMIT, QUIETLY, ReportSum, append, failure_line, skip_reason
 from .used_code import UseWatch, can_watch
-from .verdict import FAILURE_LIMIT, ReportSum, failure_line, skip_reason
-from .writing import QUIETLY, append
 
 
 def read_task(path: Any) -> Any:

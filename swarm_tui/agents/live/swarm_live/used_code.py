@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 from .imports import files_inside
-from .writing import QUIETLY
+from .report import QUIETLY
 
 _TOOL = 4
 _LIMIT = 20000

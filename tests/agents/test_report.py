@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.agents.live.swarm_live.verdict import ReportSum, failure_line
+from swarm_tui.agents.live.swarm_live.report import ReportSum, failure_line
 
 
 def crash(message: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm_tui.agents.live.swarm_live.named_paths import as_here, as_there, short_name
+from swarm_tui.agents.live.swarm_live.names import as_here, as_there, short_name
 
 CHECKOUT, COPY = "/home/ada/project", "/home/ada/.mngr/copies/1"
 NAMES = [
