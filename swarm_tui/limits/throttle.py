@@ -29,26 +29,26 @@ class ThrottleInputs:
     wanted: int
     """The slots that the user has set."""
     active: int
-    """Agents that have a slot."""
+    """The number of agents that use a slot."""
     given_up: int = 0
     """Active agents that wait for permission to continue."""
     troubles: tuple[ApiError, ...] = ()
-    """The troubles that agents are in and that time will end."""
+    """The API errors of agents that end without the user."""
     hindered_at: float = 0.0
-    """When an agent was last seen in such a trouble."""
+    """When an agent last had such an error."""
     machine: MachineState | None = None
 
 
-def throttled_slots(dial: Throttle, situation: ThrottleInputs) -> DialTurned | None:
+def throttled_slots(dial: Throttle, inputs: ThrottleInputs) -> DialTurned | None:
     """Return the next change of the throttle, or None."""
-    slots = situation.wanted if dial.slots is None else min(dial.slots, situation.wanted)
-    is_in_effect = situation.active - situation.given_up <= slots
-    cause, detail = _cause_to_halve(dial, situation)
+    slots = inputs.wanted if dial.slots is None else min(dial.slots, inputs.wanted)
+    is_in_effect = inputs.active - inputs.given_up <= slots
+    cause, detail = _cause_to_halve(dial, inputs)
     if cause and is_in_effect:
-        in_use = max(1, min(slots, situation.active))
-        until = _latest_end(situation)
-        # Where one alone is refused, it is not for the number of agents.
-        is_too_many = cause == ApiErrorKind.LIMITED and until is None and situation.active - situation.given_up > 1
+        in_use = max(1, min(slots, inputs.active))
+        until = _latest_end(inputs)
+        # If a single agent is refused, the number of agents is not the reason.
+        is_too_many = cause == ApiErrorKind.LIMITED and until is None and inputs.active - inputs.given_up > 1
         turned = DialTurned(
             slots=max(1, in_use // 2),
             cause=cause,
@@ -59,51 +59,51 @@ def throttled_slots(dial: Throttle, situation: ThrottleInputs) -> DialTurned | N
         )
         if not _is_as_before(turned, dial):
             return turned
-    return _later_end(dial, situation) or _rise(dial, situation)
+    return _later_end(dial, inputs) or _rise(dial, inputs)
 
 
 def _is_as_before(turned: DialTurned, dial: Throttle) -> bool:
-    """Return whether one agent was left already, for the same reason: there is nothing to halve, and nothing to say."""
+    """Return whether the throttle already has these values, because only one agent was left."""
     said = (turned.slots, turned.cause, turned.until, turned.too_many)
     return said == (dial.slots, dial.cause, dial.until, dial.too_many)
 
 
-def _cause_to_halve(dial: Throttle, situation: ThrottleInputs) -> tuple[str, str]:
-    now = situation.now
-    is_new = situation.hindered_at > dial.halved_at + BURST and now - situation.hindered_at <= FRESH
-    if is_new and situation.troubles:
-        # A limit says more than an overloaded server, which a limited agent meets as well.
-        kinds = {trouble.kind for trouble in situation.troubles}
+def _cause_to_halve(dial: Throttle, inputs: ThrottleInputs) -> tuple[str, str]:
+    now = inputs.now
+    is_new = inputs.hindered_at > dial.halved_at + BURST and now - inputs.hindered_at <= FRESH
+    if is_new and inputs.troubles:
+        # A limit is more specific than an overloaded server, which a limited agent also reports.
+        kinds = {trouble.kind for trouble in inputs.troubles}
         return min(kinds, key=list(ApiErrorKind).index).value, ""
-    if situation.machine is not None and now - dial.halved_at >= BURST and situation.active > 1:
-        return situation.machine.strain
+    if inputs.machine is not None and now - dial.halved_at >= BURST and inputs.active > 1:
+        return inputs.machine.strain
     return "", ""
 
 
-def _latest_end(situation: ThrottleInputs) -> float | None:
-    ends = [trouble.until for trouble in situation.troubles if trouble.until is not None]
-    return max((end for end in ends if end > situation.now), default=None)
+def _latest_end(inputs: ThrottleInputs) -> float | None:
+    ends = [trouble.until for trouble in inputs.troubles if trouble.until is not None]
+    return max((end for end in ends if end > inputs.now), default=None)
 
 
-def _later_end(dial: Throttle, situation: ThrottleInputs) -> DialTurned | None:
-    """Return the dial with the time at which the limit is over, where that has become known since."""
-    until = _latest_end(situation)
+def _later_end(dial: Throttle, inputs: ThrottleInputs) -> DialTurned | None:
+    """Return the throttle with the end of the limit, if that is newly known."""
+    until = _latest_end(inputs)
     if dial.slots is None or until is None or until <= (dial.until or 0.0):
         return None
     return DialTurned(slots=dial.slots, cause=ApiErrorKind.LIMITED, until=until, too_many=dial.too_many)
 
 
-def _rise(dial: Throttle, situation: ThrottleInputs) -> DialTurned | None:
-    now = situation.now
-    is_tried_in_vain = any(not trouble.has_given_up for trouble in situation.troubles)
-    if dial.slots is None or is_tried_in_vain or now < (dial.until or 0.0):
+def _rise(dial: Throttle, inputs: ThrottleInputs) -> DialTurned | None:
+    now = inputs.now
+    has_retries = any(not trouble.has_given_up for trouble in inputs.troubles)
+    if dial.slots is None or has_retries or now < (dial.until or 0.0):
         return None
-    if now - max(dial.changed_at, situation.hindered_at) < QUIET or not _has_room(dial, situation.machine):
+    if now - max(dial.changed_at, inputs.hindered_at) < QUIET or not _has_room(dial, inputs.machine):
         return None
     slots = dial.slots + 1
     if dial.too_many is not None and slots >= dial.too_many and now - dial.halved_at < TOO_MANY_HOLDS:
         return None
-    if slots >= situation.wanted:
+    if slots >= inputs.wanted:
         return DialTurned(cause=dial.cause)
     return DialTurned(slots=slots, cause=dial.cause, detail=dial.detail, too_many=dial.too_many)
 

@@ -246,7 +246,7 @@ async def _finish(sweep: RunningSweep, agent: Agent, job: Job, watch: AgentFollo
     trouble = watch.last_api_error(time.time())
     if end in ENDED_BY_ITSELF and trouble is not None:
         # This says nothing about its test.
-        agent.not_before = time.monotonic() + sweep.hindered.pause_before_relaunch(key)
+        agent.not_before = time.monotonic() + sweep.hindered.recovery.pause_before_relaunch(key)
         reason = f"its agent ended while in trouble: {WORDS[trouble.kind]}"
         return await _stop(sweep, agent, job, watch, Stop(reason, is_retried=True))
     try:

@@ -283,7 +283,7 @@ class RunningSweep:
     def _grant_slots(self, now: float) -> None:
         state = self.context.state
         is_empty = not state.counts[State.QUEUED.value]
-        if self.is_stopping or state.launches_nothing or is_empty or not self.hindered.may_launch(time.time()):
+        if self.is_stopping or state.launches_nothing or is_empty or not self.hindered.recovery.may_launch(time.time()):
             return
         waiting, slots = state.counts[State.WAITING.value], state.open_slots
         if waiting >= slots and not self._is_overfull:

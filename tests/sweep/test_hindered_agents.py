@@ -19,22 +19,21 @@ from swarm_tui.journal.events import Launched, MessageSent, Seen
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.limits.events import ApiError, ApiErrorKind, LoginLost, LoginRestored
+from swarm_tui.limits.recovery import (
+    CONTINUES_WITHIN,
+    FIRST_PAUSE,
+    GOT_THROUGH,
+    PROVEN_AFTER,
+    TOLD_AGAIN_AFTER,
+    WORKS_AFTER,
+)
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.messages import AgentMessages
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
-from swarm_tui.sweep.throttle import (
-    FIRST_PAUSE,
-    GOES_ON_WITHIN,
-    GOT_THROUGH,
-    OURS,
-    PROVEN_AFTER,
-    TOLD_AGAIN_AFTER,
-    WORKS_AFTER,
-    ThrottledAgents,
-)
+from swarm_tui.sweep.throttle import OURS, ThrottledAgents
 from tests.sweep.scripted_sweep import QuickMngr, Watches, packed_outcome, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
@@ -113,13 +112,13 @@ def events_of(context: SweepContext) -> list[Event]:
 async def test_a_lost_login_is_one_notice_and_holds_the_queue_until_it_is_released(tmp_path: Path) -> None:
     trial = Trial(tmp_path, 5, queued=3)
     await trial.launch()
-    assert trial.hindered.may_launch(trial.now)
+    assert trial.hindered.recovery.may_launch(trial.now)
     for number in range(5):
         trial.see(LOST, number)
         assert await trial.work(0.0) == []
     assert sum(isinstance(event, LoginLost) for event in events_of(trial.context)) == 1
     assert trial.context.state.access.lost_words == "login lost"
-    assert not trial.hindered.may_launch(trial.now)
+    assert not trial.hindered.recovery.may_launch(trial.now)
     assert trial.context.state.open_slots == trial.context.state.slots
     assert await trial.hindered.release("ada") == ""
     assert await trial.work(0.1) == [trial.tests[0]]
@@ -130,7 +129,7 @@ async def test_a_lost_login_is_one_notice_and_holds_the_queue_until_it_is_releas
         told = await trial.work(PROVEN_AFTER + 2.0 * number)
         assert told == trial.tests[: number + 1]
         trial.see(None, number)
-    assert trial.hindered.may_launch(trial.now)
+    assert trial.hindered.recovery.may_launch(trial.now)
     sent = [event for event in events_of(trial.context) if isinstance(event, MessageSent)]
     assert {(event.by, event.error) for event in sent} == {(OURS, "")}
 
@@ -143,7 +142,7 @@ async def test_claim_of_one_agent_slows_no_others(tmp_path: Path, trouble: ApiEr
     trial.see(claim, 0)
     await trial.work(0.1)
     state = trial.context.state
-    assert trial.hindered.may_launch(trial.now)
+    assert trial.hindered.recovery.may_launch(trial.now)
     assert (state.open_slots, state.access.lost, state.access.dial.until) == (state.slots, "", None)
     trial.see(trouble, 1)
     await trial.work(0.2)
@@ -166,7 +165,7 @@ async def test_a_login_that_is_taken_again_ends_the_hold_by_itself(tmp_path: Pat
     assert trial.context.state.access.lost
     await trial.work(60.0 + WORKS_AFTER)
     assert not trial.context.state.access.lost
-    assert trial.hindered.may_launch(trial.now + 100.0)
+    assert trial.hindered.recovery.may_launch(trial.now + 100.0)
     restored = [event for event in events_of(trial.context) if isinstance(event, LoginRestored)]
     assert [event.by for event in restored] == [GOT_THROUGH]
 
@@ -176,9 +175,9 @@ async def test_agents_whose_limit_has_an_end_are_left_alone_until_then(tmp_path:
     await trial.launch()
     trial.see(structs.replace(LIMITED, until=trial.now + 500.0), 0, 1)
     assert await trial.work(0.1) == []
-    assert (trial.context.state.open_slots, trial.hindered.may_launch(trial.now)) == (1, False)
+    assert (trial.context.state.open_slots, trial.hindered.recovery.may_launch(trial.now)) == (1, False)
     assert await trial.work(499.0) == []
-    assert len(await trial.work(501.0 + GOES_ON_WITHIN)) == 1
+    assert len(await trial.work(501.0 + CONTINUES_WITHIN)) == 1
 
 
 async def test_a_person_may_say_that_the_limit_is_over(tmp_path: Path) -> None:
@@ -237,7 +236,7 @@ class Dying(QuickMngr):
 async def test_an_agent_that_ends_in_trouble_is_launched_again_and_never_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swarm_tui.sweep.throttle.FIRST_PAUSE", 0.1)
+    monkeypatch.setattr("swarm_tui.limits.recovery.FIRST_PAUSE", 0.1)
     mngr = Dying(tmp_path / "mngr", times=2)
     context = scripted_sweep(tmp_path, 3, mngr, agent_type="command", agent_arguments=["x"], is_load_ignored=True)
     runner = RunningSweep(context, tick=0.02)
@@ -289,7 +288,7 @@ async def test_agents_that_keep_a_refused_login_are_launched_again_when_a_new_on
     assert await trial.work(11.0) == first
     assert trial.relaunched == [trial.tests[0]]
     assert not trial.context.state.access.lost
-    assert trial.hindered.may_launch(now + 11.0)
+    assert trial.hindered.recovery.may_launch(now + 11.0)
     assert await trial.work(30.0) == first
     other = [record.test for record in trial.context.state.tests()][3]
     apply(Launched(test=other, at=now + 40.0))

@@ -1,0 +1,259 @@
+"""Agents with API errors: when the throttle changes, when launching stops, and which agent is told to continue."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from msgspec import structs
+
+from swarm_tui.adapters.machine import MachineState
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.journal.state import SweepState
+from swarm_tui.limits.events import HOLDING, ApiError, DialTurned, LoginLost, LoginRestored, api_error_text
+from swarm_tui.limits.throttle import ThrottleInputs, throttled_slots
+from swarm_tui.model.results import Result, State
+
+CONTINUE: Final = "The API did not answer you ({words}). It works again. Continue where you stopped."
+GOT_THROUGH: Final = "an agent whose login was refused and that works again"
+FIRST_PAUSE: Final = 15.0
+"""Seconds without an API error before an agent is told to continue. The pause doubles after each failure."""
+LONGEST_PAUSE: Final = 120.0
+PROVEN_AFTER: Final = 10.0
+"""An agent that has run for these seconds after it was told to continue shows that other agents can continue too."""
+WORKS_AFTER: Final = 20.0
+"""Seconds after its launch in which an agent has used the API."""
+CONTINUES_WITHIN: Final = 10.0
+"""Seconds after the end of a limit in which an agent continues without a message."""
+TOLD_AGAIN_AFTER: Final = 60.0
+TOLD_AT_MOST: Final = 5
+"""An agent that was told to continue so often, without success, no longer prevents launches."""
+LATE_NEWS: Final = 5.0
+"""Errors from before a login was restored may be read in the seconds after it."""
+
+
+class Relaunch(NamedTuple):
+    """A test to launch again, with the reason."""
+
+    test: str
+    reason: str
+
+
+class TellToContinue(NamedTuple):
+    """A message to send to an agent. Report the outcome with `Recovery.told`."""
+
+    test: str
+    text: str
+
+
+Due = DialTurned | LoginLost | LoginRestored | Relaunch | TellToContinue
+
+
+@dataclass(slots=True)
+class _Told:
+    """How often an agent was told to continue, and when it was last told."""
+
+    times: int = 0
+    at: float = 0.0
+    problems: int = 0
+
+
+@dataclass(slots=True)
+class Recovery:
+    """The agents of one sweep with API errors. It decides from the state and the time, and starts nothing."""
+
+    state: SweepState
+    _live: Collection[str] = ()
+    """The tests whose agents are running, as of the last call."""
+    _told: dict[str, _Told] = field(default_factory=dict)
+    _ended: dict[str, int] = field(default_factory=dict)
+    """How many agents of a test have ended with an API error."""
+    _relaunched: set[tuple[str, int]] = field(default_factory=set)
+    """Tests and launches of agents whose login was still refused after a release."""
+    _refused_at: dict[str, float] = field(default_factory=dict)
+    """When the login of a test's agent was last refused, since a login was lost."""
+    _old_login_at: float = 0.0
+    """The release after which that was so."""
+    _told_last: float = float("-inf")
+    _pause: float = FIRST_PAUSE
+    _is_telling: bool = False
+
+    def due(self, live: Collection[str], now: float, machine: MachineState | None) -> Iterator[Due]:
+        """Yield what is due. Record each event before you ask for the next, because later ones depend on the state."""
+        self._live = live
+        self._forget_recovered(now)
+        yield from self._due_throttle(now, machine)
+        yield from self._due_hold()
+        yield from self._due_end_of_hold(now)
+        yield from self._due_message(now)
+
+    def may_launch(self, now: float) -> bool:
+        """Return whether tests may be launched: no login is lost, no limit applies, no agent must continue first."""
+        if self.state.access.is_holding(now):
+            return False
+        if self._waits_for_proof(now):
+            return True
+        return not any(
+            record.trouble and record.trouble.has_given_up and self._told_of(record).times < TOLD_AT_MOST
+            for record in self._believed()
+        )
+
+    def released(self) -> None:
+        """Tell agents to continue soon, because the user released the queue."""
+        self._pause = FIRST_PAUSE
+
+    def pause_before_relaunch(self, test: str) -> float:
+        """Return the pause before the next launch of a test whose agent ended with an API error."""
+        times = self._ended[test] = self._ended.get(test, 0) + 1
+        return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(times - 1, 10))
+
+    def told(self, test: str, problem: str) -> Relaunch | None:
+        """Note the outcome of a message. Return the test to launch again if several messages could not be sent."""
+        self._is_telling = False
+        told = self._told.setdefault(test, _Told())
+        told.problems = told.problems + 1 if problem else 0
+        if told.problems <= 2:
+            return None
+        del self._told[test]
+        return Relaunch(test, f"it could not be told to continue: {problem}")
+
+    def _hindered(self) -> list[TestRecord]:
+        return [record for record in map(self.state.record_of, self._live) if record.is_hindered]
+
+    def _given_up(self) -> list[TestRecord]:
+        return [record for record in self._hindered() if record.trouble is not None and record.trouble.has_given_up]
+
+    def _error_of(self, record: TestRecord) -> ApiError | None:
+        """Return the API error of an agent, without its end if the user has released the queue since."""
+        is_released = record.trouble_at < self.state.access.restored_at
+        error = record.trouble
+        return structs.replace(error, until=None) if error is not None and is_released else error
+
+    def _believed(self) -> list[TestRecord]:
+        """Return the agents whose API error concerns all agents.
+
+        An error that only an agent reports counts if another agent has an error of the same kind.
+        """
+        found = [(record, record.trouble) for record in self._hindered() if record.trouble is not None]
+        needed = min(2, self.state.slots)
+        times = Counter(error.kind for _, error in found)
+        return [record for record, error in found if not error.is_claim or times[error.kind] >= needed]
+
+    def _believed_errors(self) -> Iterator[ApiError]:
+        """Yield the API errors of these agents. One that an agent reports does not end later than all others."""
+        found = [(record, error) for record in self._believed() if (error := self._error_of(record)) is not None]
+        for record, error in found:
+            ends = [each.until or 0.0 for other, each in found if other is not record]
+            if error.is_claim and ends:
+                yield structs.replace(error, until=min(error.until or 0.0, max(ends)) or None)
+            else:
+                yield error
+
+    def _told_of(self, record: TestRecord) -> _Told:
+        return self._told.get(record.test, _Told())
+
+    def _forget_recovered(self, now: float) -> None:
+        hindered = {record.test for record in self._hindered()}
+        for test, told in list(self._told.items()):
+            if test not in hindered and now - told.at >= TOLD_AGAIN_AFTER:
+                del self._told[test]
+
+    def _due_throttle(self, now: float, machine: MachineState | None) -> Iterator[Due]:
+        state = self.state
+        inputs = ThrottleInputs(
+            now=now,
+            wanted=state.slots,
+            active=state.active,
+            given_up=len(self._given_up()),
+            troubles=tuple(error for error in self._believed_errors() if error.kind not in HOLDING),
+            hindered_at=state.access.hindered_at,
+            machine=machine,
+        )
+        changed = throttled_slots(state.access.dial, inputs)
+        if changed is not None:
+            yield changed
+
+    def _due_hold(self) -> Iterator[Due]:
+        """Stop launching because of the first agent whose login is refused. Others report the same."""
+        access = self.state.access
+        if access.lost:
+            return
+        for record in self._believed():
+            is_new = record.trouble_at > access.restored_at + LATE_NEWS
+            if not is_new or record.trouble is None or record.trouble.kind not in HOLDING:
+                continue
+            if self._keeps_old_login(record):
+                self._relaunched.add((record.test, record.attempt))
+                self._old_login_at = access.restored_at
+                yield Relaunch(record.test, "the login that it began with is still refused")
+            elif (record.test, record.attempt) not in self._relaunched:
+                yield LoginLost(kind=record.trouble.kind, test=record.test, reason=record.condition)
+                return
+
+    def _due_end_of_hold(self, now: float) -> Iterator[Due]:
+        """Continue launching if a refused agent has got through since: some programs try again without a message."""
+        if not self.state.access.lost:
+            self._refused_at.clear()
+            return
+        hindered = self._hindered()
+        refused = [record.test for record in hindered if record.trouble and record.trouble.kind in HOLDING]
+        self._refused_at.update(dict.fromkeys(refused, now))
+        is_quiet = not refused and now - max(self._refused_at.values(), default=now) >= WORKS_AFTER
+        if is_quiet and any(map(self._has_result_or_works, self._refused_at)):
+            yield LoginRestored(by=GOT_THROUGH)
+
+    def _has_result_or_works(self, test: str) -> bool:
+        record = self.state.record_of(test)
+        works = record.state is State.RUNNING and not record.is_hindered and test in self._live
+        return works or record.result not in (None, Result.FAILED)
+
+    def _keeps_old_login(self, record: TestRecord) -> bool:
+        """Return whether an agent was told to continue after a release and its own login is still refused."""
+        restored_at = self.state.access.restored_at
+        is_old = self._told_of(record).at > restored_at > (record.launched_at or 0.0)
+        return is_old and (record.test, record.attempt) not in self._relaunched
+
+    def _waits_for_proof(self, now: float) -> bool:
+        """Return whether only an agent that is launched from now on can show that the new login works."""
+        restored_at = self.state.access.restored_at
+        if self._old_login_at != restored_at or not restored_at:
+            return False
+        new = [record for record in self.state.tests() if (record.launched_at or 0.0) > restored_at]
+        return not any(not record.is_hindered and now - (record.launched_at or now) >= WORKS_AFTER for record in new)
+
+    def _due_message(self, now: float) -> Iterator[Due]:
+        """Tell one agent that stopped retrying to continue, if the API seems to work again."""
+        state, given_up = self.state, self._given_up()
+        self._judge_last(now)
+        if not given_up or self._is_telling or state.access.lost or self._waits_for_proof(now):
+            return
+        is_full = state.active - len(given_up) >= state.open_slots
+        is_too_early = now - state.access.hindered_at < self._pause
+        if is_full or is_too_early or now - self._told_last < min(self._pause, PROVEN_AFTER):
+            return
+        ready = [record for record in given_up if self._is_ready(record, now)]
+        if not ready:
+            return
+        first = min(ready, key=lambda record: (self._told_of(record).times, record.trouble_at))
+        told = self._told.setdefault(first.test, _Told())
+        told.times, told.at = told.times + 1, now
+        self._is_telling, self._told_last = True, now
+        words = api_error_text(first.trouble.kind, None, now) if first.trouble is not None else ""
+        yield TellToContinue(first.test, CONTINUE.format(words=words))
+
+    def _judge_last(self, now: float) -> None:
+        """Shorten the pause if the agent that was told last is running, and lengthen it after another error."""
+        if self.state.access.hindered_at > self._told_last > 0:
+            self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
+            self._told_last = float("-inf")
+        elif now - self._told_last >= PROVEN_AFTER and self._told_last > 0:
+            self._pause = 1.0
+
+    def _is_ready(self, record: TestRecord, now: float) -> bool:
+        error = self._error_of(record)
+        if error is not None and error.until is not None and now < error.until + CONTINUES_WITHIN:
+            return False
+        told = self._told_of(record)
+        return now - told.at >= TOLD_AGAIN_AFTER * max(1, 2 * (told.times - TOLD_AT_MOST))
