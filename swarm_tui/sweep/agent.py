@@ -56,7 +56,7 @@ class Slot(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Stop the agent and keep its work; queue its test again if it is to be retried."""
+    """Stop the agent and keep its work; with `is_retried`, queue its test again."""
 
     reason: str
     is_retried: bool = False
@@ -238,7 +238,7 @@ async def _give_up(sweep: RunningSweep, job: Job, attempt: int, reason: str, end
 
 
 async def _finish(sweep: RunningSweep, agent: Agent, job: Job, watch: AgentFollower, end: AgentEnd) -> bool:
-    """Pull the work of an agent that has ended, judge it, and have the claim checked."""
+    """Pull the work of an agent that has exited or submitted, judge it, and have the claim checked."""
     context, key = sweep.context, agent.key
     await _read_to_end(sweep, watch)
     # The agent may have submitted its work after its end was observed.
@@ -247,7 +247,7 @@ async def _finish(sweep: RunningSweep, agent: Agent, job: Job, watch: AgentFollo
     if end in ENDED_BY_ITSELF and trouble is not None:
         # This says nothing about its test.
         agent.not_before = time.monotonic() + sweep.hindered.recovery.pause_before_relaunch(key)
-        reason = f"its agent ended while in trouble: {WORDS[trouble.kind]}"
+        reason = f"its agent exited during an API error: {WORDS[trouble.kind]}"
         return await _stop(sweep, agent, job, watch, Stop(reason, is_retried=True))
     try:
         await _pull(sweep, job, watch, end)

@@ -1,4 +1,4 @@
-"""What it takes to write to agents and to answer them; the engine of a sweep has it, and so has a watch."""
+"""What messages and answers to agents require, for the engine of a sweep and for `watch`; names and refs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from swarm_tui.sweep.watch import AgentFollower
 
 
 class AgentContext(Protocol):
-    """Where agents are, and where it is written down what becomes of them."""
+    """The adapters and the journal of the agents."""
 
     @property
     def spec(self) -> SweepSpec: ...
@@ -34,18 +34,18 @@ class AgentContext(Protocol):
     def hosts(self) -> Hosts: ...
 
     def record(self, event: Event) -> None:
-        """Write an event to the journal and take it into the state."""
+        """Append an event to the journal and apply it to the state."""
 
     def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
-        """Leave a sentence in the log for people."""
+        """Add a sentence to the log."""
 
 
 class AgentWatches(Protocol):
-    """The living agents that are watched."""
+    """Agents that are followed."""
 
     @property
     def watches(self) -> Mapping[str, AgentFollower]:
-        """The watches by test."""
+        """The followers by test."""
 
 
 LABEL_SWEEP: Final = "swarm_sweep"
@@ -59,13 +59,13 @@ def integrator_of(spec: SweepSpec) -> str:
 
 
 def agent_id_of(spec: SweepSpec, agent: str, attempt: int) -> str:
-    """Return the id of the agent of one attempt; no other sweep and no person makes an agent of that id."""
+    """Return the id of the agent of one attempt. No other sweep or user creates an agent with this id."""
     key = "\0".join((spec.repository, spec.sweep, repr(spec.created_at), agent, str(attempt)))
     return f"agent-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
-    """Return where the agent of one attempt lives, below mngr's folder on its host."""
+    """Return the address of the agent of one attempt, below mngr's folder on its host."""
     agent_id = agent_id_of(spec, agent, attempt)
     copies = "worktrees" if spec.transfer == "worktree" else "copies"
     return AgentAddress(
@@ -79,7 +79,7 @@ def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int, host
 
 
 def recorded_address(spec: SweepSpec, record: TestRecord) -> AgentAddress:
-    """Return where the journal says that the agent of a test lives."""
+    """Return the address of a test's agent according to the journal."""
     session = session_of(spec, record.agent)
     return AgentAddress(
         record.agent, record.agent_id, session, record.state_dir, record.work_dir, record.host or LOCAL_HOST
@@ -91,7 +91,7 @@ def session_of(spec: SweepSpec, agent: str) -> str:
 
 
 def before_refs(spec: SweepSpec) -> str:
-    """Return how the refs begin under which branches stay that had a fix before it was sent back."""
+    """Return the prefix of the refs that keep branches as they were before a fix was sent back."""
     return f"refs/swarm/{spec.sweep}/before-"
 
 
@@ -106,5 +106,5 @@ def pulled_ref(spec: SweepSpec, branch: str) -> str:
 
 
 def slug_of(branch: str) -> str:
-    """Return the last part of a branch's name, which only one agent of the sweep has."""
+    """Return the last part of a branch's name, which is unique in the sweep."""
     return branch.rpartition("/")[2]

@@ -18,7 +18,7 @@ LINE_LIMIT: Final = 1 << 20
 
 
 class FileTail:
-    """Turns the slices of a growing file into whole lines; a line longer than a megabyte is left out."""
+    """Turns the slices of a growing file into whole lines. A line longer than a megabyte is ignored."""
 
     def __init__(self, file: AgentFile) -> None:
         self._file = file
@@ -27,7 +27,7 @@ class FileTail:
 
     @property
     def request(self) -> ReadRequest:
-        """Return what is to be read next: at most a megabyte."""
+        """Return the next read: at most a megabyte."""
         return ReadRequest(self._file, self._offset, LINE_LIMIT)
 
     def read_lines(self, piece: FileSlice | None) -> list[bytes]:
@@ -49,7 +49,7 @@ class FileTail:
         return lines
 
 
-# A copy that is a worktree of the user's repository has this log elsewhere: there no commits are counted.
+# A copy that is a worktree of the user's repository has this log elsewhere. Its commits are not counted.
 COMMIT_LOG: Final = ".git/logs/HEAD"
 INTERVAL: Final = 5.0
 _COMMIT: Final = re.compile(rb"\tcommit(?: \([a-z]+\))?: ")
@@ -78,7 +78,7 @@ class CommitLog:
         return self._tail.request
 
     def read(self, piece: FileSlice | None, now: float) -> list[Committed]:
-        """Return the event of new commits; most often there are none."""
+        """Return the event of new commits, if there are any."""
         self._commits += sum(_COMMIT.search(line) is not None for line in self._tail.read_lines(piece))
         if self._commits <= self._recorded or now < self._recorded_at + INTERVAL:
             return []
@@ -88,7 +88,7 @@ class CommitLog:
 
 WHOLE_LIMIT: Final = 1 << 16
 FILES_LIMIT: Final = 20
-"""How many files of one pattern are read: an agent may make as many as it likes."""
+"""How many files of one pattern are read. An agent may create any number."""
 
 
 @dataclass(slots=True)
@@ -98,13 +98,13 @@ class ObservedFiles:
     address: AgentAddress
     observer: AgentObserver
     _tails: dict[str, tuple[str, FileTail]] = field(default_factory=dict)
-    """Files of which new lines are read: the observer's name for them, and how far they were read."""
+    """Files from which new lines are read: the observer's name for them, and the position."""
     _whole: dict[str, str] = field(default_factory=dict)
-    """Files that are read whole: the observer's name for them."""
+    """Files that are read as a whole: the observer's name for them."""
     _is_whole_due: bool = True
 
     def set_found(self, files: Sequence[FoundFile]) -> None:
-        """Take note of which files there are now; the whole ones are read with the next requests."""
+        """Set the files that exist now. Those that are read as a whole are part of the next requests."""
         self._whole.clear()
         self._is_whole_due = True
         for wanted in self.observer.files:
@@ -115,7 +115,7 @@ class ObservedFiles:
                     self._tails[file.path] = wanted.name, FileTail(AgentFile(self.address, file.path))
 
     def requests(self) -> list[ReadRequest]:
-        """Return what is to be read now."""
+        """Return the next reads."""
         whole = self._whole if self._is_whole_due else ()
         return [
             *(tail.request for _, tail in self._tails.values()),
@@ -123,7 +123,7 @@ class ObservedFiles:
         ]
 
     def read(self, slices: Iterator[FileSlice | None]) -> None:
-        """Hand the answers to `requests` to the observer."""
+        """Pass the answers to `requests` to the observer."""
         for name, tail in self._tails.values():
             lines = tail.read_lines(next(slices))
             if lines:
@@ -143,14 +143,14 @@ _FAILURE_LIMIT = 400
 
 
 class TryReader:
-    """Numbers the tries of one test in the order of their file, and leaves out those that the journal holds."""
+    """Numbers the tries of one test in the order of their file, and ignores those in the journal."""
 
     def __init__(self, test: str, known: Iterable[Try] = ()) -> None:
         self._test = test
         self._number = 0
         self._number_of_run: dict[str, int] = {}
         self._known = {made.number: made.passed is not None for made in known}
-        # The journal's state keeps the last tries only; those before them are in the journal.
+        # The journal's state has only the last tries; earlier ones are in the journal.
         self._first_known = min(self._known, default=0)
         self._foreign: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Brings answers of people, and of the rules they made, to what agents ask: each to the ask it is meant for, once."""
+"""Deliver answers of users and rules to agents: each to exactly the question that it answers, once."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _POLL: Final = 0.05
 
 
 class AnswerFailed(SwarmError):
-    """An answer did not reach what it was meant for."""
+    """An answer did not reach its question."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult:
-    """What became of the answer to some items."""
+    """The result of answering some items."""
 
     answered: int
     wanted: int
     problems: tuple[str, ...] = ()
-    """Why items were not answered, one for each that was tried."""
+    """Why items were not answered, one for each attempt."""
 
     @property
     def words(self) -> str:
-        """The outcome as a sentence."""
+        """The result as a sentence."""
         untried = self.wanted - self.answered - len(self.problems)
         several = [f"{self.answered} of {self.wanted} answered"] if self.wanted > 1 else []
         rest = [f"{counted(untried, 'other')} not tried, because the first one failed"] if untried else []
@@ -47,7 +47,7 @@ class AnswerResult:
 
 
 class AnswerDelivery:
-    """Answers what the agents of one sweep wait with."""
+    """Answers the questions of the agents of one sweep."""
 
     def __init__(self, context: AgentContext, live_agents: AgentWatches, messages: AgentMessages) -> None:
         self._context = context
@@ -59,17 +59,17 @@ class AnswerDelivery:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is on its way."""
+        """Whether an answer is being delivered."""
         return bool(self._tasks)
 
     def begin(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
-        """Start work that brings answers."""
+        """Start delivering answers."""
         task = group.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def apply_rules(self, group: asyncio.TaskGroup) -> None:
-        """Begin to answer what the rules of the sweep answer."""
+        """Start answering the questions that match a rule."""
         if not self._context.state.rules:
             return
         for test in self._live_agents.watches:
@@ -85,7 +85,7 @@ class AnswerDelivery:
         await self.answer([item], text, by=by, rule=rule)
 
     async def answer(self, items: Sequence[str], text: str, *, by: str, rule: str = "") -> AnswerResult:
-        """Answer the first of these items, and the others once that has worked."""
+        """Answer the first of these items, and the others if that succeeds."""
         problems: list[str] = []
         wanted = list(dict.fromkeys(items))
         waiting = deque(wanted)
@@ -101,16 +101,16 @@ class AnswerDelivery:
         return AnswerResult(0, len(wanted), tuple(problems))
 
     async def _try_to_answer(self, item: str, text: str, by: str, rule: str) -> tuple[str, bool]:
-        """Answer one item; return why that failed, and whether it had been over before: that says nothing of others."""
+        """Answer one item. Return the problem, and whether the question was already closed, so that others may work."""
         wait = find_wait(self._records(), item)
         if wait is None:
             return GONE, True
         record, asked = wait
         name = record.agent or plain(record.test, 200)
         if asked is not None and asked.answered_at is not None:
-            return f"{name}: {asked.answered_by or 'somebody'} has answered it already", True
+            return f"{name}: already answered by {asked.answered_by or 'someone'}", True
         if item in self._under_way:
-            return f"{name}: somebody is answering it already", True
+            return f"{name}: already being answered", True
         self._under_way.add(item)
         try:
             if asked is None:
@@ -131,7 +131,7 @@ class AnswerDelivery:
         problem = answer_problem(asked.ask, text)
         watch = self._live_agents.watches.get(record.test)
         if watch is None or watch.observer is None:
-            problem = "its agent has ended"
+            problem = "its agent is no longer running"
         if problem or watch is None or watch.observer is None:
             raise AnswerFailed(problem)
         file = watch.observer.answer(asked.ask, text, by)
@@ -139,9 +139,9 @@ class AnswerDelivery:
         self._context.record(AskAnswered(test=record.test, ask=asked.ask.id, text=text, by=by, rule=rule))
         why = await self._how_it_ended(record.test, asked)
         if why is None:
-            raise AnswerFailed("the answer lies ready, but its hook has not taken it: answer it in its terminal")
+            raise AnswerFailed("the agent has not taken the answer yet: answer in its terminal")
         if why != "answered":
-            raise AnswerFailed(f"it was over first ({why or 'its hook has ended'}): the answer was not used")
+            raise AnswerFailed(f"it was closed first ({why or 'its hook has exited'}): the answer was not used")
 
     async def _write(self, file: AgentFile, answer: AnswerFile) -> None:
         try:
@@ -152,7 +152,7 @@ class AnswerDelivery:
             raise AnswerFailed(f"the answer could not be written: {error}") from error
 
     async def _how_it_ended(self, test: str, asked: OpenQuestion) -> str | None:
-        """Wait for the hook to take an answer; return how the ask ended, None when it is still open."""
+        """Wait for the hook to take an answer. Return how the question was closed, or None if it is still open."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + TAKEN_WITHIN
         while loop.time() < deadline:
@@ -161,6 +161,6 @@ class AnswerDelivery:
             if asked.ask.id in ended:
                 return ended[asked.ask.id].why
             if watch is None:
-                return "its agent has ended"
+                return "its agent is no longer running"
             await asyncio.sleep(_POLL)
         return None

@@ -51,7 +51,7 @@ exit 0
 
 @dataclass(frozen=True, slots=True)
 class HostLeftovers:
-    """On which hosts something of a sweep is left, and which do not answer."""
+    """Which hosts have leftovers of a sweep, and which do not answer."""
 
     names: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
@@ -128,15 +128,15 @@ class Leftovers:
 
     agents: tuple[AgentStatus, ...] = ()
     refs: tuple[tuple[str, str], ...] = ()
-    """Refs of ours and agents' branches in the user's repository, each with its commit."""
+    """The sweep's refs and the agents' branches in the user's repository, each with its commit."""
     private_home: Path | None = None
     temporary: Path | None = None
     """The folder of the agents' temporary folders."""
     losses: tuple[str, ...] = ()
-    """Sentences: each is something that is nowhere else."""
+    """Sentences about what exists nowhere else."""
     hosts: HostLeftovers = field(default_factory=HostLeftovers)
     made: tuple[str, ...] = ()
-    """The hosts that were made for the sweep."""
+    """The hosts that were created for the sweep."""
     home: HomeLeftovers = field(default_factory=HomeLeftovers)
     """What agents left in the user's home folder."""
 
@@ -147,10 +147,10 @@ class Leftovers:
 
 
 async def find_leftovers(opened: OpenedSweep) -> Leftovers:
-    """Look for everything that `remove_leftovers` would remove."""
+    """Find everything that `remove_leftovers` would remove."""
     if opened.has_running_engine:
         name = opened.folder.name
-        raise UsageError(f"an engine works on {name}", f"`swarm-tui stop {name}` first")
+        raise UsageError(f"{name} has a running engine", f"run `swarm-tui stop {name}` first")
     if original_of(opened) is not None:
         return Leftovers()
     integrator = opened.state.integrator
@@ -212,7 +212,7 @@ def _mngr_of(spec: SweepSpec) -> Mngr:
 
 
 def original_of(opened: OpenedSweep) -> Path | None:
-    """Return the sweep's own folder when this one is a copy of it: agents and refs belong to the original."""
+    """Return the original folder of a copied sweep: agents and refs belong to the original."""
     spec = opened.spec
     own = runs_folder(Path(spec.repository)) / spec.sweep
     is_copy = (own / "sweep.json").is_file() and own.resolve() != opened.folder.root.resolve()
@@ -220,7 +220,7 @@ def original_of(opened: OpenedSweep) -> Path | None:
 
 
 async def remove_leftovers(opened: OpenedSweep, leftovers: Leftovers) -> list[str]:
-    """Remove it all; return what could not be removed."""
+    """Remove everything; return what could not be removed."""
     hosts = open_hosts(opened.spec)
     try:
         return await _remove_leftovers(opened, leftovers, hosts)
@@ -261,11 +261,11 @@ async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, hosts: Ho
 
 
 def remove_folder(folder: Path) -> list[str]:
-    """Remove a folder with all that is in it; return what could not be removed."""
+    """Remove a folder with its content; return what could not be removed."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         if folder.exists():
-            # The first time it went on beyond what it could not remove; now it says what that was.
+            # The first pass ignored errors and removed the rest. This one reports the error.
             shutil.rmtree(folder)
     except OSError as error:
         return [f"{error.filename or folder}: {error.strerror or error}"]
@@ -278,12 +278,12 @@ async def _find_agents(spec: SweepSpec, hosts: Hosts) -> tuple[AgentStatus, ...]
     try:
         found = await hosts.statuses()
     except HostUnreachable as error:
-        raise SwarmError(f"the agents cannot be seen: {error.message}", error.hint) from error
+        raise SwarmError(f"the state of the agents is unknown: {error.message}", error.hint) from error
     return tuple(agent for agent in found.agents.values() if _is_ours(spec, agent))
 
 
 def _is_ours(spec: SweepSpec, agent: AgentStatus) -> bool:
-    """Return whether this sweep made the agent: others may bear its label, but not an id derived from it."""
+    """Return whether this sweep created the agent. Others may have its label, but not an id derived from it."""
     if agent.labels.get(LABEL_SWEEP) != spec.sweep:
         return False
     return any(agent_id_of(spec, agent.name, attempt) == agent.address.agent_id for attempt in range(1, ATTEMPTS_KNOWN))
@@ -298,7 +298,7 @@ async def losses_with(host: Host, agent: AgentStatus, record: TestRecord | None)
     is_harvested = record.state is State.DONE and record.harvest.end == "archive"
     (archive,) = await host.read_files([ReadRequest(AgentFile(agent.address, ARCHIVE_PATH))])
     if not is_harvested and archive is not None:
-        losses.append(f"{agent.name} has handed in work that was never harvested (`swarm-tui resume` does)")
+        losses.append(f"{agent.name} has submitted work that was never pulled (`swarm-tui resume` pulls it)")
     try:
         copy = agent.address.work_dir
         if not record.harvest.has_uncommitted and await uncommitted_paths(host, copy, without=OUTPUT_FOLDER):
@@ -309,7 +309,7 @@ async def losses_with(host: Host, agent: AgentStatus, record: TestRecord | None)
 
 
 def _find_refs(opened: OpenedSweep) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the refs to delete, and which of their commits are on no branch of the user."""
+    """Return the refs to delete, and those of their commits that no branch of the user contains."""
     spec = opened.spec
     if not Path(spec.repository).is_dir():
         return [], []
@@ -325,7 +325,7 @@ def _find_refs(opened: OpenedSweep) -> tuple[list[tuple[str, str]], list[str]]:
     losses = []
     for name, tip in found.items():
         if name.startswith(before_refs(spec)) and name not in records:
-            # What a fix was before it was sent back: its agent's commits are in a bundle.
+            # The fix before it was sent back: its agent's commits are in a bundle.
             continue
         lost = int(repository.run("rev-list", "--count", tip, "--not", spec.base, "--branches").text or 0)
         harvested = records.get(name)
@@ -348,9 +348,9 @@ def _delete_refs(folder: Path, refs: tuple[tuple[str, str], ...]) -> list[str]:
 
 
 def private_home(spec: SweepSpec) -> Path | None:
-    """Return the folder that was made for this sweep's mngr alone, if it is there and looks like one that we make.
+    """Return the folder that was created only for this sweep's mngr, if it exists and has the expected form.
 
-    sweep.json is a file that anybody may have written: nothing is removed on its word alone.
+    Any program may have written sweep.json, so nothing is removed only because of it.
     """
     settings = spec.mngr
     if not spec.is_private or not settings.home or not settings.tmux_tmpdir or not settings.host_dir:

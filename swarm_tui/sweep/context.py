@@ -28,7 +28,7 @@ from swarm_tui.sweep.slots import SHORTAGE_PAUSES
 
 
 def agents_environment(spec: SweepSpec, repository: Repository) -> dict[str, str]:
-    """Return the environment of mngr's calls, with what the agents get from that of this process."""
+    """Return the environment of mngr's calls, including what the agents get from the environment of this process."""
     passed = passed_variables(spec.agent_environment)
     environment = mngr_environment(spec.mngr, passed | copy_variables(repository, spec.fill))
     # mngr's tmux server passes them to every agent.
@@ -40,7 +40,7 @@ def agents_environment(spec: SweepSpec, repository: Repository) -> dict[str, str
 
 @dataclass(slots=True)
 class SweepContext:
-    """One sweep in the hands of its engine. Only the event loop's own thread records."""
+    """One sweep and its adapters, for all parts of its engine. Only the thread of the event loop records events."""
 
     folder: SweepFolder
     spec: SweepSpec
@@ -49,11 +49,11 @@ class SweepContext:
     mngr: MngrAdapter
     hosts: Hosts
     repository: Repository
-    """The user's repository: its objects and refs, never its checkout."""
+    """The user's repository. Only objects and refs are changed, never the checkout."""
     begun_at: float = field(default_factory=time.time)
-    """When this engine began: what was asked earlier was asked of another."""
+    """When this engine began. Earlier requests were for another engine."""
     shortage_pauses: Sequence[float] = SHORTAGE_PAUSES
-    """Seconds to wait before each repetition of what failed for lack of resources."""
+    """Seconds to wait before each retry after a shortage of resources."""
     copy_source: CopySource = field(init=False)
     preparation: HostPreparation = field(init=False)
     _noted: set[str] = field(default_factory=set)
@@ -63,15 +63,15 @@ class SweepContext:
         self.preparation = HostPreparation(self.spec, self.folder, self.repository, self._note_error)
 
     def record(self, event: Event) -> None:
-        """Write an event to the journal and take it into the state."""
+        """Append an event to the journal and apply it to the state."""
         self.state.apply(self.writer.append(event))
 
     def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
-        """Leave a sentence in the log for people."""
+        """Add a sentence to the log."""
         self.record(Noted(level=level, text=text, test=test))
 
     def note_once(self, text: str, *, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Leave a sentence in the log that this engine has not left there before."""
+        """Add a sentence to the log if this engine has not added it before."""
         if text not in self._noted:
             self._noted.add(text)
             self.note(text, level=level)
@@ -83,5 +83,5 @@ class SweepContext:
         return agent_address(self.spec, self.hosts[host].host_dir, agent, attempt, host)
 
     def agent_folder(self, agent: str) -> Path:
-        """Return the folder of what is known of one agent; it is made when missing."""
+        """Return the sweep's folder for one agent. It is created if it is missing."""
         return make_own_folder(self.folder.agent(agent))

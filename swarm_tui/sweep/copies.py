@@ -1,4 +1,4 @@
-"""Prepare agents' copies, their task file."""
+"""Prepare agents' copies and task files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _OURS: Final = re.compile(r"sw-[0-9a-f]{12}")
 
 
 def new_temporary_folder(spec: SweepSpec) -> str:
-    """Return a path that nobody has, for the temporary folders of a sweep's agents; it is made by the first one."""
-    # In a home that was made for this sweep alone it is removed with that.
+    """Return a new path for the temporary folders of a sweep's agents. The first agent creates it."""
+    # In a home folder that was created only for this sweep, it is removed with that.
     parent = short_folder(spec.mngr.tmux_tmpdir if spec.is_private else None)
     return f"{parent}/sw-{secrets.token_hex(6)}"
 
 
 def preparation_words(spec: SweepSpec, number: int, host: HostSetUp | None = None) -> tuple[str, ...]:
-    """Return the words by which mngr prepares the copy of an agent, and its temporary folder."""
+    """Return the arguments with which mngr prepares the copy of an agent, and its temporary folder."""
     commands = [_own_folder_command(spec, number)] if spec.temporary and number else []
     if host is None:
         commands += spec.fill
@@ -48,7 +48,7 @@ def preparation_words(spec: SweepSpec, number: int, host: HostSetUp | None = Non
     return tuple(word for command in commands for word in ("--extra-provision-command", command))
 
 
-# A process of the number's former agent may still be writing there: it keeps the old folder, under another name.
+# A process of an earlier agent with this number may still write to the old folder, which gets another name.
 _FRESH_FOLDER: Final = """
 (umask 077; mkdir -p {above} && test -O {above} && test ! -L {above} || exit 1
 n=0
@@ -67,9 +67,9 @@ def _own_folder_command(spec: SweepSpec, number: int) -> str:
 
 
 def checked_temporary(spec: SweepSpec) -> str:
-    """Return the path of a sweep's temporary folders, or nothing when it does not look like one that we make.
+    """Return the path of a sweep's temporary folders, or "" if it does not have the expected form.
 
-    sweep.json is a file that anybody may have written: nothing is removed on its word alone.
+    Any program may have written sweep.json, so nothing is removed only because of it.
     """
     folder = Path(spec.temporary or "/")
     is_ours = _OURS.fullmatch(folder.name) is not None and folder.is_absolute() and ".." not in folder.parts
@@ -77,7 +77,7 @@ def checked_temporary(spec: SweepSpec) -> str:
 
 
 def temporary_folder(spec: SweepSpec) -> Path | None:
-    """Return the folder of a sweep's temporary folders if it is here and ours."""
+    """Return the folder of a sweep's temporary folders if it exists and has the expected form."""
     folder = Path(checked_temporary(spec) or "/")
     return folder if folder.name and folder.is_dir() and not folder.is_symlink() else None
 
@@ -93,7 +93,7 @@ GIT_TEMPLATE: Final = Path(__file__).parents[1] / "agents/git_template"
 
 
 def base_branch(spec: SweepSpec) -> str:
-    """Return the branch that a base gets which is in no other one."""
+    """Return the branch for a base commit that no other branch contains."""
     return f"swarm/{spec.sweep}/{BASE_SLUG}"
 
 
@@ -109,9 +109,9 @@ def hold_base(repository: Repository, spec: SweepSpec) -> None:
 
 
 def copy_variables(repository: Repository, fill: Sequence[str] = ()) -> dict[str, str]:
-    """Return the variables with which mngr can copy a repository: one whose history was cut off, one with large files.
+    """Return the variables with which mngr can copy a shallow repository, or one with Git LFS files.
 
-    Those are filled in from this disk afterwards; Git LFS would ask the network for them.
+    The files are filled in from this disk afterwards; Git LFS would download them.
     """
     shallow = {"GIT_TEMPLATE_DIR": str(GIT_TEMPLATE)} if repository.is_shallow else {}
     return shallow | ({"GIT_LFS_SKIP_SMUDGE": "1"} if any(LFS_CHECKOUT in command for command in fill) else {})
@@ -120,8 +120,8 @@ def copy_variables(repository: Repository, fill: Sequence[str] = ()) -> dict[str
 class CopySource:
     """The repository that mngr copies: the user's.
 
-    As long as somebody holds it, a base that is in no branch and no tag has a branch. Of a shallow repository a clone
-    with that one branch is copied, because git fails to push branches with different cuts in their histories at once.
+    While a launch holds it, a base without a branch or tag gets a branch. For a shallow repository, mngr copies a clone
+    with only that branch, because git cannot push branches with different shallow histories at the same time.
     """
 
     def __init__(self, repository: Repository, spec: SweepSpec) -> None:
@@ -133,9 +133,9 @@ class CopySource:
 
     @contextlib.asynccontextmanager
     async def held(self, transfer: str, base: str = "") -> AsyncIterator[Path]:
-        """Return the folder of the repository; while it is held, mngr can create agents from it.
+        """Return the folder of the repository. While it is held, mngr can create agents from it.
 
-        They begin at the base of the sweep, or at another commit.
+        They start at the base of the sweep, or at another commit.
         """
         if base in ("", self._spec.base) or transfer != "git-mirror":
             async with self._held(transfer) as folder:
@@ -187,19 +187,19 @@ class CopySource:
         base = self._spec.base
         words = ("for-each-ref", "--count=1", "--format=%(refname)", "--contains", base, "refs/heads", "refs/tags")
         if not self._repository.run(*words).text:
-            # A create that outlived its engine may hold it.
+            # A `mngr create` that continues without its engine may hold it.
             with contextlib.suppress(RefMoved):
                 self._repository.update_ref(branch_ref(base_branch(self._spec)), base, old=None)
 
     def remove_branch(self) -> None:
-        """Remove the branch, also that of an engine that was killed."""
+        """Remove the branch, even that of a killed engine."""
         name = branch_ref(base_branch(self._spec))
         with contextlib.suppress(RefMoved):
             if self._repository.ref(name) == self._spec.base:
                 self._repository.delete_ref(name, old=self._spec.base)
 
     def remove_left_over(self) -> None:
-        """Remove the branches that an engine has left which was killed."""
+        """Remove the branches of killed engines."""
         self.remove_branch()
         folder, _, own = branch_ref(base_branch(self._spec)).rpartition("/")
         for name, commit in self._repository.refs(folder).items():
@@ -209,10 +209,10 @@ class CopySource:
 
 
 def task_for(spec: SweepSpec, record: TestRecord, python: str = "") -> Task:
-    """Return the task of one test; `python` is the agent's own, where it is not the one of the sweep."""
+    """Return the task of one test; `python` is the agent's own interpreter if it differs from the sweep's."""
     python = python or spec.python
     if python and not os.path.isabs(python):
-        # Named from the top of the copy, and never looked up on PATH.
+        # Relative to the top of the copy, and never searched on PATH.
         python = os.path.join(os.curdir, os.path.relpath(python, spec.folder or os.curdir))
     return Task(
         sweep=spec.sweep,

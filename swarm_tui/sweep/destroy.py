@@ -13,7 +13,7 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.protocol import AgentAddress, Host
 from swarm_tui.hosts.registry import Hosts
 
-# git keeps a line for each copy in the settings of the host's user.
+# git has a line for each copy in the settings of the host's user.
 _FORGET_COPIES: Final = """
 for copy in "$@"; do
   rm -rf -- "$copy"

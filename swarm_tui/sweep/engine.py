@@ -42,12 +42,12 @@ from swarm_tui.sweep.run import RunningSweep, first_error
 from swarm_tui.sweep.user_checkout import checkout_changes, remember_checkout
 
 LONGEST: Final = 1800.0
-"""So many seconds it may take; `swarm-tui fixes --strength` goes on from there."""
+"""The time limit in seconds. `swarm-tui fixes --strength` continues from there."""
 _LOOK: Final = 1.0
 
 
 async def announce_measuring(context: SweepContext) -> bool:
-    """Return whether there is something to measure, and say in the log that it begins."""
+    """Return whether there is something to measure, and note in the log that it begins."""
     integration = context.state.integration
     if not context.spec.measures_strength or integration.state != "done" or not integration.tip:
         return False
@@ -71,7 +71,7 @@ def _count_unmeasured(folder: SweepFolder) -> int:
 
 
 async def measure_strength(folder: SweepFolder) -> None:
-    """Measure the tests that a sweep changed, until that is done, takes too long, or an engine works again."""
+    """Measure the changed tests of a sweep until it is done, takes too long, or another engine starts."""
     from swarm_tui.review.open import review_sweep
     from swarm_tui.strength.review import strength_of_review
 
@@ -94,13 +94,13 @@ async def measure_strength(folder: SweepFolder) -> None:
 
 
 _NICENESS: Final = 10
-"""Of what runs when the sweep is over: it leaves the processors to people."""
+"""The niceness of work after the sweep, which leaves the processors to the user."""
 
 OpenContext = Callable[[SweepFolder, SweepSpec, JournalWriter, SweepState], SweepContext]
 
 
 def run_engine(root: Path, *, is_relaunching: bool = False, open_context: OpenContext | None = None) -> int:
-    """Work on the sweep in a folder until it is done; return the exit code."""
+    """Run the engine of the sweep in a folder until it is done; return the exit code."""
     folder = SweepFolder(root)
     lock = EngineLock(folder.lock)
     lock.acquire()
@@ -113,10 +113,10 @@ def run_engine(root: Path, *, is_relaunching: bool = False, open_context: OpenCo
 
 
 async def _end(folder: SweepFolder, notifier: Notifier, *, is_measuring: bool) -> None:
-    """Do what nobody waits for: the sweep is over for everybody else."""
+    """Do the work that nothing waits for."""
     if is_measuring:
         os.nice(_NICENESS)
-    # A last message may have to wait until it may be sent.
+    # The last message may have to wait for its turn.
     work = [notifier.send_last(), *([measure_strength(folder)] if is_measuring else [])]
     tasks = [asyncio.ensure_future(each) for each in work]
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: [task.cancel() for task in tasks])
@@ -166,7 +166,7 @@ async def _work(folder: SweepFolder, is_relaunching: bool, open_context: OpenCon
 
 
 def make_context(folder: SweepFolder, spec: SweepSpec, writer: JournalWriter, state: SweepState) -> SweepContext:
-    """Open the adapters that a sweep is worked on through."""
+    """Open the adapters of a sweep."""
     repository = Repository.open(Path(spec.repository))
     return SweepContext(
         folder=folder,
@@ -184,14 +184,14 @@ async def _run(
 ) -> tuple[Literal["finished", "stopped", "failed"], str]:
     sweep = RunningSweep(context)
     working = asyncio.ensure_future(_resume_and_run(sweep, taken_up, is_relaunching))
-    # On SIGTERM the engine ends at once; its agents go on working, and `resume` adopts them.
+    # On SIGTERM the engine exits at once. Its agents keep running, and `resume` adopts them.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
         await working
     except asyncio.CancelledError:
-        return "stopped", "the engine was asked to end; its agents work on"
+        return "stopped", "the engine was stopped; its agents keep running"
     except (SwarmError, OSError) as error:
-        # Most often a full disk. If the journal cannot be written either, the error goes to the engine's log.
+        # The usual cause is a full disk. If the journal is not writable either, the error is in the engine's log.
         return "failed", str(error)
     await _report_checkout(context)
     if sweep.is_stopping:
@@ -207,7 +207,7 @@ async def _remember_checkout(context: SweepContext) -> None:
 
 
 async def _report_checkout(context: SweepContext) -> None:
-    """Record what is different in the user's repository since the agents began."""
+    """Record the differences in the user's repository since the agents began."""
     try:
         changes = await asyncio.to_thread(checkout_changes, context)
         if changes:
@@ -224,7 +224,7 @@ async def _resume_and_run(sweep: RunningSweep, taken_up: RecoveredJournal, is_re
     if taken_up.is_resumed:
         await Resumer(sweep.context, sweep, is_relaunching).resume(taken_up.earlier)
     elif kind.unknown_facts:
-        sweep.context.note(f"of {kind.name} agents, {kind.unknown_facts} are not known")
+        sweep.context.note(f"unknown for {kind.name} agents: {kind.unknown_facts}")
     if sweep.new_hosts is not None:
         await sweep.new_hosts.take_up()
     try:
@@ -249,10 +249,10 @@ Who = Literal["builtin", "agent"]
 
 
 def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
-    """Integrate what the agents have made so far and return the state after it; `by` None is the sweep's own choice."""
+    """Integrate the agents' work so far and return the new state; `by` None is the sweep's own choice."""
     spec = folder.read_spec()
     if spec.is_newer_format:
-        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+        raise UsageError(f"{folder.name} was created by a newer swarm-tui", "update swarm-tui to resume it")
     who: Who = by or ("agent" if spec.integrator == "agent" else "builtin")
     if who == "agent" and not agent_type_of_sweep(spec).can_integrate:
         raise UsageError(f"the {spec.agent_type} agent cannot integrate", "`--integrator builtin` can")
@@ -273,7 +273,7 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
                 asyncio.run(_stop_integrator(context))
                 raise
             finally:
-                # The end of the sweep is recorded as it was before.
+                # The end of the sweep is recorded as before.
                 is_finished = ended_why == "finished"
                 context.record(EngineEnded(why="finished" if is_finished else "stopped", reason=ended_reason))
                 writer.sync()
@@ -290,7 +290,7 @@ async def integrate_sweep(context: SweepContext) -> None:
 
 
 class _NoRequests:
-    """No engine lives that people could ask."""
+    """Without an engine there are no requests."""
 
     is_busy = False
 
@@ -299,7 +299,7 @@ class _NoRequests:
 
 
 async def _stop_integrator(context: SweepContext) -> None:
-    """Stop the integrator's agent, which no engine watches."""
+    """Stop the integrator's agent, which no engine follows."""
     with contextlib.suppress(SwarmError):
         await context.mngr.stop([integrator_of(context.spec)])
 

@@ -1,4 +1,4 @@
-"""Has mngr make a host and destroy it; the host is held by an agent of ours, its keeper."""
+"""Create and destroy hosts with mngr. An agent of the sweep, the keeper, holds each host."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 IDLE_TIMEOUT: Final = 1800
 LEASE_MINUTES: Final = 60
 MODAL_LIFE: Final = 82_800
-"""Seconds after which Modal ends a sandbox whatever runs in it; it allows a day at most."""
+"""Seconds after which Modal terminates a sandbox in any case. A day is the maximum."""
 LABEL_KEEPS: Final = "swarm_keeps"
 LEASE: Final = "lease"
 
@@ -49,12 +49,12 @@ def keeper_name(host: str) -> str:
 
 
 def keeper_address(spec: SweepSpec, host: str, host_dir: str) -> AgentAddress:
-    """Return where the agent lives that holds a host."""
+    """Return the address of the agent that holds a host."""
     return agent_address(spec, host_dir, keeper_name(host), 1, host)
 
 
 async def make_host(context: SweepContext, name: str, host_dir: str) -> tuple[HostSettings, str, str]:
-    """Have mngr make a host; return how it is reached, its id, and that of its keeper."""
+    """Create a host with mngr; return its settings, its id, and the id of its keeper."""
     spec = context.spec
     host, _, provider = name.partition(".")
     address = keeper_address(spec, name, host_dir)
@@ -84,7 +84,7 @@ async def make_host(context: SweepContext, name: str, host_dir: str) -> tuple[Ho
 
 
 def _make_empty_repository(folder: Path) -> None:
-    """Make what the keeper gets a copy of: mngr makes no agent elsewhere without a repository."""
+    """Create the repository for the keeper: on other hosts, mngr requires one for each agent."""
     if not (folder / ".git").exists():
         folder.mkdir(parents=True, exist_ok=True)
         repository = init_repository(folder, branch="main", identity=("swarm-tui", "swarm-tui@localhost"))
@@ -94,7 +94,7 @@ def _make_empty_repository(folder: Path) -> None:
 def _access_of(keeper: AgentDetails | None, name: str, provider: str, host_dir: str) -> HostSettings:
     ssh = keeper.host.ssh if keeper is not None and keeper.host is not None else None
     if ssh is None:
-        raise AdapterError(f"mngr has made {name}, and does not say how it is reached by ssh")
+        raise AdapterError(f"mngr created {name}, but reports no ssh address for it")
     return HostSettings(
         name=name,
         provider=provider,
@@ -108,7 +108,7 @@ def _access_of(keeper: AgentDetails | None, name: str, provider: str, host_dir: 
 
 
 async def held_hosts(mngr: MngrAdapter, spec: SweepSpec) -> list[str]:
-    """Return the hosts that were made for a sweep and are still held by their keepers; AdapterError when unknown."""
+    """Return the created hosts of a sweep that their keepers still hold. Raise AdapterError if that is unknown."""
     listed = await mngr.list_agents(spec.provider)
     if listed.errors:
         raise AdapterError(listed.errors[0].message, listed.errors[0].help_text or "")
@@ -117,19 +117,19 @@ async def held_hosts(mngr: MngrAdapter, spec: SweepSpec) -> list[str]:
 
 
 async def destroy_host(mngr: MngrAdapter, name: str) -> None:
-    """Destroy a host with everything on it."""
+    """Destroy a host and everything on it."""
     host, _, provider = name.partition(".")
     await mngr.destroy_host(host, provider)
 
 
 RENEW_SECONDS: Final = 300.0
 REFUSALS: Final = 3
-"""A provider that refuses so often in a row is not asked again."""
+"""After this many refusals in a row, the provider is not asked again."""
 PAUSE_AFTER_REFUSAL: Final = 20.0
 
 
 class HostCreation:
-    """The hosts that are made for one sweep."""
+    """The hosts that mngr creates for one sweep."""
 
     def __init__(self, context: SweepContext, pool: HostPool) -> None:
         self._context = context
@@ -143,7 +143,7 @@ class HostCreation:
         self._refusals = 0
         self._not_before = 0.0
         self.reason = ""
-        """Why the provider made no host the last time."""
+        """Why the provider last refused to create a host."""
 
     @property
     def is_busy(self) -> bool:
@@ -151,16 +151,16 @@ class HostCreation:
 
     @property
     def why_hopeless(self) -> str:
-        """Return why there is no host and will be none; empty as long as there may be."""
+        """Return why there is no host and none will be created; "" if there may be one."""
         return self.reason if self._refusals >= REFUSALS and not self.names() else ""
 
     def names(self) -> list[str]:
-        """Return the hosts that are there and are not being given back."""
+        """Return the hosts that are ready and are not being destroyed."""
         hosts = self._context.state.hosts
         return [name for name, host in hosts.items() if host.stage == "made" and name not in self._busy]
 
     def look(self, sweep: RunningSweep) -> None:
-        """Begin what is due for a sweep as it is now."""
+        """Start what is due in the present state of the sweep."""
         state, queue = self._context.state, sweep.queue
         agents = Counter(address.host for address in sweep.stopper.waiting)
         agents.update({host: use.number for host, use in sweep.hosts_in_use().items()})
@@ -173,7 +173,7 @@ class HostCreation:
         self.work(sweep.group, launchable, agents)
 
     def work(self, group: asyncio.TaskGroup, launchable: int, agents: Mapping[str, int]) -> None:
-        """Begin what is due now: make hosts, renew leases, give hosts back."""
+        """Start what is due: create hosts, renew leases, destroy idle hosts."""
         now = time.monotonic()
         counted = {name: agents.get(name, 0) for name in self.names()}
         for name, number in counted.items():
@@ -204,13 +204,13 @@ class HostCreation:
             self._begin(group, name, self._give_back(name, reason))
 
     async def take_up(self) -> None:
-        """Return the hosts that an earlier engine was making to their provider, whatever has become of them."""
+        """Destroy the hosts that an earlier engine was creating, whatever their state is."""
         for name, host in list(self._context.state.hosts.items()):
             if host.stage == "making":
-                await self._give_back(name, "its engine ended while it was made")
+                await self._give_back(name, "its engine exited while mngr was creating it")
 
     async def end(self) -> None:
-        """Return all hosts to their provider, unless their agents are to be kept."""
+        """Destroy all hosts, unless the user wants to keep the agents."""
         if self._context.spec.keep_agents and self.names():
             self._context.note(f"{', '.join(self.names())} stay with their agents until `swarm-tui clean`")
             return

@@ -1,4 +1,4 @@
-"""What becomes of tests when their host is given up, and of agents when their host is back."""
+"""Record the loss and the return of hosts, and adopt or stop agents on hosts that are back."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ SEEN_INTERVAL: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class HostChanges:
-    """What has become of the hosts since the last look."""
+    """What has changed about the hosts since the last poll."""
 
     back: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
-    """Given up by now, or before; agents that are watched there still have to be given up too."""
+    """Hosts that were given up, now or earlier. Agents that are still followed there must be moved."""
 
 
 class HostKeeper:
@@ -75,9 +75,9 @@ class HostKeeper:
 
     def __init__(self, context: SweepContext, watches: Mapping[str, AgentFollower]) -> None:
         self.lost: frozenset[str] = frozenset()
-        """The hosts that do not answer at this moment: nothing is concluded about their agents."""
+        """The hosts that do not answer now. Nothing is concluded about their agents."""
         self.unreachable: frozenset[str] = frozenset()
-        """Those of them that have failed to answer; the others were not asked yet."""
+        """Those that failed to answer. The others were not polled yet."""
         self._context = context
         self._watches = watches
         self._lost_at: dict[str, float] = {}
@@ -96,7 +96,7 @@ class HostKeeper:
         return HostChanges(tuple(back), tuple(self.gone & self.lost))
 
     def uses(self, creating: Mapping[str, str]) -> dict[str, HostUse]:
-        """Return what is on each host; `creating` are the hosts of the agents that are being created."""
+        """Return the number of agents on each host; `creating` are the hosts of the agents that are being created."""
         watches = self._watches.values()
         waiting = Counter(watch.address.host for watch in watches if watch.state is State.WAITING)
         active = Counter(watch.address.host for watch in watches if watch.state is not State.WAITING)
@@ -104,7 +104,7 @@ class HostKeeper:
         return {host: HostUse(active[host], waiting[host], made[host]) for host in {*waiting, *active, *made}}
 
     def stale_agents(self, host: str, found: Mapping[str, AgentStatus]) -> list[AgentStatus]:
-        """Return the agents of this sweep on a host that no test is waiting for: others took their place meanwhile."""
+        """Return the agents of this sweep on a host that no test waits for, because others have replaced them."""
         spec, state = self._context.spec, self._context.state
         watched = {watch.address.agent_id for watch in self._watches.values()}
         attempts = {record.agent: record.attempt for record in state.tests()}
@@ -119,7 +119,7 @@ class HostKeeper:
         ]
 
     def _look_at(self, report: HostReport, now: float) -> bool:
-        """Record what is new of one host; return whether it is back."""
+        """Record changes of one host; return whether it is back."""
         known = self._context.state.hosts.get(report.host)
         is_known_lost = known is not None and known.lost_since is not None
         if report.is_there:
@@ -134,7 +134,7 @@ class HostKeeper:
                 )
             return is_known_lost
         if not report.reason:
-            # It is being connected for the first time.
+            # The first connection is being opened.
             return False
         since = self._lost_at.setdefault(report.host, now)
         if not is_known_lost:

@@ -1,4 +1,4 @@
-"""Decides when new hosts are made and when they are given back: a pure function of the queue and of what runs where."""
+"""Decide on which host an agent is launched, and when hosts are created and destroyed. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IDLE_BEFORE_GIVEN_BACK: Final = 60.0
 
 
 class HostPlan(NamedTuple):
-    """What is to be done about hosts now."""
+    """The hosts to create and to destroy now."""
 
     make: int
     give_back: tuple[str, ...]
@@ -29,10 +29,10 @@ def plan_hosts(
     idle_since: Mapping[str, float],
     now: float,
 ) -> HostPlan:
-    """Return how many hosts to make, and which to give back.
+    """Return how many hosts to create, and which to destroy.
 
-    `launchable` is how many tests could be launched at once, `agents` the number of agents on each host that is there.
-    An empty host is given back when those that stay have room for all of these, after it was idle for a while.
+    `launchable` is how many tests could be launched now, `agents` the number of agents on each available host.
+    An idle host is destroyed after a while if the other hosts have slots for all of these tests.
     """
     room = sum(max(0, per_host - number) for number in agents.values())
     missing = launchable - room - making * per_host
@@ -47,10 +47,10 @@ def plan_hosts(
 
 
 CREATES_ON_HOST: Final = 2
-"""mngr makes the agents of one host one after the other."""
+"""mngr creates the agents of one host one after the other."""
 CREATES_ON_HOSTS: Final = 8
 REFUSALS: Final = 3
-"""A host that so many launches in a row have failed on gets no further one."""
+"""After this many failed launches in a row, a host gets no further agent."""
 _PAUSES: Final = (10.0, 30.0)
 
 
@@ -75,12 +75,12 @@ class _Health:
 
 
 class HostPool:
-    """The hosts of a sweep; without any, this machine."""
+    """The hosts of a sweep; this machine if there are none."""
 
     def __init__(self, hosts: Sequence[str] = (), per_host: int = 0, *, is_growing: bool = False) -> None:
         self.creates_at_once = CREATES_ON_HOSTS if hosts or is_growing else CREATES_AT_ONCE
         self._is_growing = is_growing
-        """Whether hosts are made as they are needed."""
+        """Whether hosts are created on demand."""
         self._per_host = per_host
         self._health = {host: _Health() for host in hosts}
 
@@ -89,15 +89,15 @@ class HostPool:
         return tuple(self._health)
 
     def add(self, host: str) -> None:
-        """Take in a host that was made."""
+        """Add a host that was created."""
         self._health.setdefault(host, _Health())
 
     def remove(self, host: str) -> None:
-        """Launch no further agent on a host, which ends."""
+        """Launch no further agent on a host that is being destroyed."""
         self._health.pop(host, None)
 
     def choose(self, uses: Mapping[str, HostUse], lost: Collection[str], now: float) -> str | None:
-        """Return the host with the most free slots that takes an agent now; None when none does."""
+        """Return the available host with the most free slots, or None."""
         if not self.hosts and not self._is_growing:
             return LOCAL_HOST
         free = []
@@ -115,7 +115,7 @@ class HostPool:
             self._health[host] = _Health()
 
     def note_failure(self, host: str, reason: str, now: float, *, is_lasting: bool = False) -> None:
-        """Let a host rest on which a launch has failed, for good when that will not change."""
+        """Launch nothing on a host for a while after a failed launch; never again if the cause is permanent."""
         if host in self._health:
             health = self._health[host]
             health.not_before = now + _PAUSES[min(health.refusals, len(_PAUSES) - 1)]
@@ -123,7 +123,7 @@ class HostPool:
             health.reason = reason
 
     def why_hopeless(self, gone: Collection[str]) -> str:
-        """Return why no host will take an agent any more; empty as long as one may."""
+        """Return why no host will accept an agent any more; "" if one may."""
         reasons = []
         for host, health in self._health.items():
             if host in gone and self._is_growing:

@@ -1,4 +1,4 @@
-"""Inputs of the integrator."""
+"""Compose the integrator's inputs; accept and record its branch."""
 
 from __future__ import annotations
 
@@ -114,11 +114,11 @@ _FINDINGS_NAMED: Final = 50
 
 
 class IntegratorFailed(SwarmError):
-    """An integrator submitted nothing that can be used; the message is the reason."""
+    """An integrator submitted nothing usable; the message is the reason."""
 
 
 def compose_inputs(context: SweepContext) -> IntegratorInputs:
-    """Compose what an integrator needs to know, and write it into the sweep folder."""
+    """Compose the inputs of an integrator, and write them into the sweep folder."""
     spec, records = context.spec, list(context.state.tests())
     with_commits = [record for record in records if record.harvest.tip and record.agent]
     reasons = {record.test: reason_excluded(record) for record in with_commits}
@@ -181,7 +181,7 @@ def _test_input(spec: SweepSpec, record: TestRecord) -> TestInput:
 
 
 def accept_branch(context: SweepContext, raw: bytes, tip: str) -> IntegratorReport:
-    """Set the integrated branch to what the built-in integrator made; raise IntegratorFailed if that cannot be used."""
+    """Set the integrated branch to the built-in integrator's result. Raise IntegratorFailed if that is unusable."""
     try:
         outcome = parse_integrator_report(raw)
     except ValueError as error:
@@ -212,7 +212,7 @@ def count_fixes(context: SweepContext, outcome: IntegratorReport, tip: str) -> i
 
 
 def record_branch(context: SweepContext, outcome: IntegratorReport, tip: str, fixes: int) -> None:
-    """Write down the outcome, and record the integrated branch; "" for a tip is no branch."""
+    """Write the report, and record the integrated branch. An empty tip means that there is none."""
     records = list(context.state.tests())
     outcome = with_open_tests(outcome, records)
     write_outcome(context, outcome)
@@ -223,7 +223,7 @@ def record_branch(context: SweepContext, outcome: IntegratorReport, tip: str, fi
             tip=tip,
             fixes=fixes,
             left_out=len(outcome.failed),
-            detail=_summary(outcome, fixes) if tip else "nothing of the agents' work could be put together",
+            detail=_summary(outcome, fixes) if tip else "none of the agents' work could be integrated",
             by=str(measured.get("by") or ""),
             refused=plain(str(measured.get("refused") or ""), 500),
             problems=tuple(plain(str(problem), 500) for problem in measured.get("problems") or ()),
@@ -234,7 +234,7 @@ def record_branch(context: SweepContext, outcome: IntegratorReport, tip: str, fi
 def record_no_branch(context: SweepContext, inputs: IntegratorInputs) -> None:
     left_out = tuple(LeftOut(branch=entry.branch, reason=entry.reason) for entry in inputs.not_taken)
     write_outcome(context, with_open_tests(IntegratorReport(failed=left_out), list(context.state.tests())))
-    context.record(Integrated(branch=None, left_out=len(left_out), detail="no agent made a change that may be taken"))
+    context.record(Integrated(branch=None, left_out=len(left_out), detail="no agent has a change to integrate"))
 
 
 def _summary(outcome: IntegratorReport, fixes: int) -> str:
@@ -250,12 +250,12 @@ def _summary(outcome: IntegratorReport, fixes: int) -> str:
 
 
 def submitted_branch(spec: SweepSpec) -> str:
-    """Return the branch under which a coding agent's work stays that is not used as the integrated branch."""
+    """Return the branch that keeps the work of a coding agent that is not used as the integrated branch."""
     return f"swarm/{spec.sweep}/integrator"
 
 
 def keep_submitted(context: SweepContext, tip: str) -> None:
-    """Keep the branch of a coding agent that is not used under its own name."""
+    """Keep the unused branch of a coding agent under its own name."""
     name = f"refs/heads/{submitted_branch(context.spec)}"
     try:
         if submitted_branch(context.spec) in context.repository.checked_out_branches():
@@ -286,7 +286,7 @@ def write_outcome(context: SweepContext, outcome: IntegratorReport) -> None:
 
 
 def with_open_tests(outcome: IntegratorReport, records: Sequence[TestRecord]) -> IntegratorReport:
-    """Add what no commit speaks of: the tests that are still open, and what agents escalate, each problem once."""
+    """Add what no commit contains: open tests and agents' escalations, each problem once."""
     still_open = [
         {"test": record.test, "result": record.mark, "reason": record.reason}
         for record in records

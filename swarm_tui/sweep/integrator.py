@@ -1,4 +1,4 @@
-"""The job of the integrator, a coding agent or the built-in one: one branch of all that the agents made."""
+"""The job of the integrator, a coding agent or the built-in one: one branch with the work of all agents."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Integrators = Literal["agent", "builtin"]
 ROLE_INTEGRATOR: Final = "integrator"
 STOPPED: Final = "stopped; `swarm-tui resume` repeats it"
 RUN_INPUTS_FILE: Final = "run-inputs.json"
-# Besides measuring, for which the inputs have a limit: reading, merging, setting up copies.
+# Seconds for everything except measuring: reading, merging, setting up copies.
 BUILTIN_EXTRA: Final = 900.0
 _WITHOUT_OUTPUT: Final = {
     AgentEnd.NO_ANSWER: "it waited for an answer that did not come",
@@ -78,7 +78,7 @@ _WITHOUT_OUTPUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What the built-in integrator made."""
+    """The result of the built-in integrator."""
 
     report: bytes
     tip: str
@@ -88,7 +88,7 @@ class _Made:
 
 @dataclass(slots=True)
 class IntegratorJob:
-    """Put the agents' branches together."""
+    """Integrate the agents' branches."""
 
     spec: SweepSpec
     inputs: IntegratorInputs
@@ -110,7 +110,7 @@ class IntegratorJob:
 
     @property
     def launch_attempts(self) -> int:
-        # The built-in integrator can do without mngr.
+        # The built-in integrator does not need mngr.
         return 1 if self.by == "builtin" else LAUNCH_ATTEMPTS
 
     def create_request(
@@ -119,7 +119,7 @@ class IntegratorJob:
         spec, root, folder = self.spec, context.folder.root.absolute(), agent_work_folder(context, self.key).absolute()
         command: tuple[str, ...] = (write_integrator_program(around.package_dir), str(folder / INPUTS_FILE))
         message, environment, words = None, {}, place_words(spec, address)
-        # The built-in integrator runs the project's tests, which must not see what agents log in with.
+        # The built-in integrator runs the project's tests, which must not get the agents' credentials.
         passed = spec.passed_environment
         if self.by == "agent":
             template = Path(spec.integrator_prompt) if spec.integrator_prompt else None
@@ -135,7 +135,7 @@ class IntegratorJob:
             agent_type=self.kind.mngr_type,
             command=command,
             source=Path(spec.repository),
-            # Always a clone of its own: what it makes reaches the user's repository only after it was checked.
+            # Always a separate clone: the result reaches the user's repository only after it was checked.
             transfer="git-mirror",
             base=spec.base,
             branch=record.branch,
@@ -165,14 +165,14 @@ class IntegratorJob:
         if self.by == "agent":
             await self.measure(context, Submission(problem=plain(reason, 300)))
         elif end is AgentEnd.NOT_LAUNCHED:
-            context.note(f"mngr did not create the integrator, so that it runs without mngr: {reason}", level="warning")
+            context.note(f"mngr did not create the integrator, so it runs without mngr: {reason}", level="warning")
             await self.measure(context, None)
         else:
             self._forget_commits(context)
             self._fail(context, IntegratorFailed(plain(reason, 300)))
 
     def _outcome(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> bytes:
-        """Return the report that the integrator submitted; raise IntegratorFailed when there is none."""
+        """Return the submitted report. Raise IntegratorFailed if there is none."""
         if pulled.problem:
             raise IntegratorFailed(pulled.problem)
         limit = INTEGRATOR_OUTCOME_SIZE_LIMIT
@@ -190,7 +190,7 @@ class IntegratorJob:
         raise IntegratorFailed(reason + (f" (its last line: {last_line!r})" if last_line else ""))
 
     def _submission(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> Submission:
-        """Return what the coding agent submitted, and why it cannot be used where that is known already."""
+        """Return the coding agent's submission, with the reason if it is unusable."""
         fetched, report, problem = pulled.fetched, IntegratorReport(), ""
         try:
             report = parse_agents_integration(self._outcome(context, pulled, end))
@@ -202,7 +202,7 @@ class IntegratorJob:
         )
 
     async def measure(self, context: SweepContext, submission: Submission | None) -> None:
-        """Run the built-in integrator here: it measures what an agent submitted, and takes over where that is worse."""
+        """Run the built-in integrator here. It measures what an agent submitted, and takes over if that is worse."""
         if submission is not None and submission.problem:
             _note_refusal(context, submission.problem)
         is_used = False
@@ -222,7 +222,7 @@ class IntegratorJob:
             self._forget_commits(context)
 
     async def _run_measured(self, context: SweepContext, submission: Submission | None) -> _Made:
-        """Run the built-in integrator; where it fails with a submitted branch, run it again without that one."""
+        """Run the built-in integrator. If it fails with a submitted branch, run it again without that branch."""
         try:
             return await self._run_here(context, submission)
         except (SwarmError, OSError, ValueError) as error:
@@ -237,7 +237,7 @@ class IntegratorJob:
         context.record(IntegrationFailed(reason=STOPPED))
 
     def cancel(self) -> None:
-        """Stop the built-in integrator where it runs without mngr."""
+        """Stop the built-in integrator if it runs without mngr."""
         self._is_cancelled = True
         if self._process is not None:
             self._process.cancel()
@@ -256,12 +256,12 @@ class IntegratorJob:
             context.repository.delete_ref(commits_ref(context, self.key), old=held)
 
     async def _run_here(self, context: SweepContext, submission: Submission | None) -> _Made:
-        """Run the built-in integrator as a plain process in a temporary clone."""
+        """Run the built-in integrator as a process in a temporary clone."""
         program = write_integrator_program(local_package_dir(context.folder.root.absolute()))
         inputs = self.inputs.model_copy(update={"submission": submission})
         inputs_file = agent_work_folder(context, self.key).absolute() / RUN_INPUTS_FILE
         write_beside(inputs_file, inputs.model_dump_json(indent=1).encode())
-        # When it is stopped, programs that the integrator has started may still write there.
+        # After it is stopped, programs that the integrator has started may still write there.
         with tempfile.TemporaryDirectory(prefix="swarm-integrate-", ignore_cleanup_errors=True) as root:
             work, state = Path(root) / "work", Path(root) / "state"
             state.mkdir()
@@ -297,12 +297,12 @@ def _note_refusal(context: SweepContext, reason: str) -> None:
 
 
 def _builtin_timeout(inputs: IntegratorInputs) -> float:
-    """Return how long the built-in integrator may take: it measures the fixes, then all tests, of one branch or two."""
+    """Return the time limit of the built-in integrator. It measures the fixes and all tests of one branch or two."""
     return (2 if inputs.submission is None else 4) * inputs.measure_seconds + BUILTIN_EXTRA
 
 
 async def prepare_integration(context: SweepContext) -> IntegratorJob | None:
-    """Integrate what needs no agent for it; else return the job of the agent that does. Failures are recorded."""
+    """Integrate if that needs no agent, else return the job of the agent. Failures are recorded."""
     try:
         if context.spec.kind != "tests":
             await integrate_blocks(context)
@@ -317,12 +317,12 @@ async def prepare_integration(context: SweepContext) -> IntegratorJob | None:
 
 
 async def begin_integrator(context: SweepContext, job: IntegratorJob) -> None:
-    """Record that an integrator begins; an agent of an earlier integration goes, for this one gets its name."""
+    """Record that an integrator begins. An agent of an earlier integration is removed, because the names are equal."""
     agent = integrator_of(context.spec)
     try:
         attempts = await remove_earlier_agents(context, agent, context.state.record_of(INTEGRATOR_KEY).attempt)
     except SwarmError as error:
-        context.note(f"the integrator of before could not be removed: {error}", level="warning")
+        context.note(f"the earlier integrator could not be removed: {error}", level="warning")
         attempts = 0
     context.record(
         Integrating(
@@ -332,7 +332,7 @@ async def begin_integrator(context: SweepContext, job: IntegratorJob) -> None:
 
 
 def continued_integration(context: SweepContext) -> IntegratorJob | None:
-    """Return the job of an integrator that an engine before this one has launched; None when it cannot be known."""
+    """Return the job of an integrator that an earlier engine has launched, or None if it is unknown."""
     by = context.state.integration.detail
     with contextlib.suppress(OSError, ValueError):
         inputs = IntegratorInputs.model_validate_json(read_regular(context.folder.integrator / INPUTS_FILE))

@@ -111,7 +111,7 @@ class TestJob:
 def _read_outcome(folder: Path) -> tuple[AgentReport | None, str]:
     raw = read_output(folder, OUTCOME_FILE)
     if raw is None:
-        return None, "its archive holds no outcome"
+        return None, "its archive contains no report"
     try:
         return parse_report(raw), ""
     except InvalidReport as error:
@@ -119,7 +119,7 @@ def _read_outcome(folder: Path) -> tuple[AgentReport | None, str]:
 
 
 def _last_try(record: TestRecord) -> Try | None:
-    """Return the last try of this attempt; those of an earlier one say nothing of it."""
+    """Return the last try of this attempt. Earlier attempts do not count."""
     tries = [made for made in record.tries if record.launched_at is None or made.at >= record.launched_at]
     return tries[-1] if tries else None
 
@@ -133,7 +133,7 @@ def _harvested(
     *,
     is_verified: bool,
 ) -> Harvested:
-    """Return the harvest of a test. Where swarm-tui runs the test afterwards, a result is a claim until then."""
+    """Return the event of a test's pulled work. If swarm-tui runs the test next, the result is a claim until then."""
     fetched = pulled.fetched
     if pulled.outcome is not None and not lacks_commits(pulled.outcome, fetched.commits):
         # An agent that discards its own commits, and reports no change, has lost nothing.

@@ -1,4 +1,4 @@
-"""Prompt, environment, recording, the one mngr create."""
+"""Launch an agent: prompt, environment, recording, one call of `mngr create`; pull and destroy agents."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 async def bring_recording(context: SweepContext, agent: AgentAddress, attempt: int) -> None:
-    """Bring the recording of an agent on another host, where the recorder has written it."""
+    """Fetch the recording of an agent from another host."""
     cast = context.folder.recordings(agent.name) / f"agent-{attempt}.cast"
     if context.spec.is_recorded and agent.host != LOCAL_HOST:
         cast.parent.mkdir(parents=True, exist_ok=True)
@@ -68,10 +68,10 @@ async def bring_recording(context: SweepContext, agent: AgentAddress, attempt: i
 
 
 async def record_agent(context: SweepContext, agent: AgentAddress, attempt: int) -> None:
-    """Record an agent's terminal from now to its end; an agent that cannot be recorded is still an agent."""
+    """Start recording an agent's terminal. If that fails, the agent runs without a recording."""
     cast = context.folder.recordings(agent.name) / f"agent-{attempt}.cast"
     if cast.exists():
-        # An engine that was resumed took the agent up again: the recorder lives with the pane, not with the engine.
+        # A resumed engine has adopted the agent: the recorder lives as long as the pane.
         return
     try:
         await context.hosts[agent.host].record_terminal(agent, cast)
@@ -120,17 +120,17 @@ def follow_agent(context: SweepContext, job: Job, record: TestRecord, *, is_adop
 async def pull_to_finish(
     context: SweepContext, job: Job, agent: AgentAddress, end: AgentEnd
 ) -> tuple[Pulled, AgentEnd]:
-    """Pull the work of an agent that has ended; return it, and the end that counts."""
+    """Pull the work of an agent, and return it with the end that counts."""
     context.record(Harvesting(test=job.key, source=end.value))
     pulled = await pull_for(context, job, agent)
     for note in pulled.notes:
         context.note(note, level="warning", test=job.key)
-    # An agent that is gone may have submitted its work to an engine that then died.
+    # An agent that is gone may have submitted its work to an engine that was then killed.
     return pulled, AgentEnd.ARCHIVE if pulled.has_output else end
 
 
 async def pull_for(context: SweepContext, job: Job, agent: AgentAddress) -> Pulled:
-    """Pull what an agent has made for a job."""
+    """Pull the work of an agent."""
     await bring_recording(context, agent, context.state.record_of(job.key).attempt)
     branch = context.state.record_of(job.key).branch
     return await pull_work(
@@ -146,13 +146,13 @@ async def pull_for(context: SweepContext, job: Job, agent: AgentAddress) -> Pull
     )
 
 
-# A record of mngr has some kilobytes.
+# A record of mngr has a few kilobytes.
 RECORD_LIMIT: Final = 1 << 20
 _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
 async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCAL_HOST) -> None:
-    """Create the agent of a job and record it; AdapterError when it could not be created."""
+    """Create the agent of a job and record it. Raise AdapterError if that fails."""
     spec, state = context.spec, context.state
     number = free_number(record.number for record in state.tests() if record.state in LIVING_STATES)
     context.record(Launching(test=job.key, attempt=attempt, number=number, host=host))
@@ -160,7 +160,7 @@ async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCA
     address = context.address_of(record.agent, attempt, host)
     own = agent_work_folder(context, job.key)
     around = await surroundings_of(context, address, own)
-    # The prompt for a tutorial's blocks reads all its tests out of git.
+    # The prompt for a tutorial's blocks reads all its tests from git.
     request = await asyncio.to_thread(job.create_request, context, record, address, around)
     await around.deliver(own, address)
     is_adopted = False
@@ -171,14 +171,14 @@ async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCA
         context.note_once(" | ".join([error.problem, *error.lines]), level="error")
         raise
     except AgentExists:
-        # The create of an engine that died may have gone on without it.
+        # The `mngr create` of a killed engine may have continued.
         if await recorded_name(context.hosts, address) is not None:
             is_adopted = True
         elif await _earlier_agents(context, record.agent, attempt, host):
             raise AdapterError(f"the agent of an earlier attempt is still there: {record.agent}") from None
         else:
             raise UsageError(
-                f"mngr has another agent named {record.agent}, which this sweep did not make", "rename or destroy it"
+                f"mngr has another agent named {record.agent}, which this sweep did not create", "rename or destroy it"
             ) from None
     except AdapterError:
         dialog = await _dialog_at_start(context, address)
@@ -186,7 +186,7 @@ async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCA
             raise
         await clear_debris(context, record.agent, attempt, host)
         hint = agent_type_of_sweep(spec).start_dialog_hint
-        raise UsageError(f"a dialog keeps its program from beginning: {dialog}", hint) from None
+        raise UsageError(f"a dialog blocks the start of its program: {dialog}", hint) from None
     await protect(context, address)
     if spec.is_recorded:
         await record_agent(context, address, attempt)
@@ -204,7 +204,7 @@ async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCA
 
 
 async def surroundings_of(context: SweepContext, address: AgentAddress, own: Path) -> AgentPaths:
-    """Return what an agent finds on its host, which is prepared for it; HostSetupFailed when it cannot work there."""
+    """Return the paths on an agent's host, which is prepared first. Raise HostSetupFailed if it is unfit."""
     host = context.hosts[address.host]
     if host.settings is not None:
         return paths_on(await context.preparation.prepared(host), address.name)
@@ -212,7 +212,7 @@ async def surroundings_of(context: SweepContext, address: AgentAddress, own: Pat
 
 
 async def protect(context: SweepContext, agent: AgentAddress) -> None:
-    """Disable mngr's destructive keys in the agent's session, and keep its login from the sessions of others."""
+    """Disable mngr's destructive keys in the agent's session, and remove its login from new sessions."""
     try:
         tmux = context.hosts[agent.host].tmux
         await tmux.protect_session(agent.session)
@@ -223,7 +223,7 @@ async def protect(context: SweepContext, agent: AgentAddress) -> None:
 
 
 async def _dialog_at_start(context: SweepContext, address: AgentAddress) -> str:
-    """Return what a dialog says that stands in the terminal of an agent which did not begin; "" without one."""
+    """Return the text of a dialog that blocks the start of an agent; "" without one."""
     try:
         screens = await context.hosts.capture_screens([address])
     except AdapterError:
@@ -232,15 +232,15 @@ async def _dialog_at_start(context: SweepContext, address: AgentAddress) -> str:
 
 
 async def clear_debris(context: SweepContext, agent: str, attempt: int, host: str = LOCAL_HOST) -> None:
-    """Remove what failed creates of ours have left on a host; never another agent of the same name."""
+    """Remove the remains of this sweep's failed launches from a host, but no other agent of the same name."""
     for address in await _earlier_agents(context, agent, attempt + 1, host):
         await destroy_agent(context, address)
 
 
 async def remove_earlier_agents(context: SweepContext, agent: str, attempts: int) -> int:
-    """Remove the agents of at least so many attempts; return the number of attempts that there have been.
+    """Remove the agents of the first `attempts` attempts and all that follow; return the number of attempts.
 
-    An older journal does not tell of all of them.
+    An older journal does not contain all of them.
     """
     number = 0
     while number < attempts or await recorded_name(context.hosts, context.address_of(agent, number + 1)) == agent:
@@ -250,20 +250,20 @@ async def remove_earlier_agents(context: SweepContext, agent: str, attempts: int
 
 
 async def _earlier_agents(context: SweepContext, agent: str, attempt: int, host: str) -> list[AgentAddress]:
-    """Return the agents of attempts before this one that are still on a host."""
+    """Return the agents of earlier attempts that are still on a host."""
     addresses = [context.address_of(agent, number, host) for number in range(1, attempt)]
     return [address for address in addresses if await recorded_name(context.hosts, address) == agent]
 
 
 async def recorded_name(hosts: Hosts, address: AgentAddress) -> str | None:
-    """Return the name in mngr's record of an agent; None when there is no such agent."""
+    """Return the name in mngr's record of an agent, or None if there is no such agent."""
     (piece,) = await hosts.read_files([ReadRequest(AgentFile(address, "data.json"), limit=RECORD_LIMIT)])
     name = parse_object(piece.content).get("name") if piece is not None else None
     return name if isinstance(name, str) else None
 
 
 async def destroy_agent(context: SweepContext, address: AgentAddress) -> None:
-    """Destroy an agent of ours with its copy, and the branch that it has in the user's repository."""
+    """Destroy an agent with its copy and its branch in the user's repository."""
     if await recorded_name(context.hosts, address) != address.name:
         return
     is_branch_ours = context.spec.transfer == "worktree"
@@ -275,7 +275,7 @@ async def destroy_agent(context: SweepContext, address: AgentAddress) -> None:
 def create_request(
     context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths | None = None
 ) -> CreateRequest:
-    """Return what mngr is asked for; the task and the prompt are written into the agent's folder of the sweep."""
+    """Return the request to mngr. The task and the prompt are written into the agent's folder of the sweep."""
     spec = context.spec
     folder = context.agent_folder(record.agent).absolute()
     around = around or local_paths(context.folder, folder)
@@ -308,18 +308,18 @@ def create_request(
 
 
 def place_words(spec: SweepSpec, address: AgentAddress) -> tuple[str, ...]:
-    """Return the words by which mngr gives an agent the id and the copy that we derived, and time to be ready."""
+    """Return the arguments of `mngr create` for the derived id and copy of an agent, and its time to become ready."""
     ready = f"agent_ready_timeout={spec.ready_timeout:g}"
     return ("--id", address.agent_id, "--target-path", address.work_dir, "-S", ready)
 
 
 def prompt_path(address: AgentAddress) -> str:
-    """Return where the prompt lies in an agent's copy."""
+    """Return the path of the prompt in an agent's copy."""
     return posixpath.join(address.work_dir, OUTPUT_FOLDER, PROMPT_FILE)
 
 
 def write_prompt(folder: Path, prompt: str) -> None:
-    """Write a prompt, and what makes git overlook it in the agent's copy."""
+    """Write a prompt, and a file that makes git ignore it in the agent's copy."""
     with replacing(folder / PROMPT_FILE, is_synced=False) as draft:
         draft.write(prompt.encode(errors="replace"))
     with replacing(folder / ".gitignore", is_synced=False) as draft:
@@ -327,7 +327,7 @@ def write_prompt(folder: Path, prompt: str) -> None:
 
 
 def agent_start(spec: SweepSpec, package_dir: PackageDir, address: AgentAddress, task_file: str | None) -> AgentStart:
-    """Return what a kind needs to know of an agent that is about to be created."""
+    """Return what an agent type needs to start an agent."""
     left_out = spec.unapproved_servers, spec.outside_imports
     return AgentStart(agent_words(spec), package_dir, address.state_dir, task_file, *left_out)
 
@@ -348,12 +348,12 @@ def _asked_of(context: SweepContext, record: TestRecord, around: AgentPaths, pyt
 def environment_for(
     spec: SweepSpec, address: AgentAddress, around: AgentPaths, *, has_task: bool, number: int = 0
 ) -> dict[str, str]:
-    """Return the variables of an agent: its kind's, who commits, and a PYTHONPATH with its copy before the checkout.
+    """Return an agent's variables: its type's, its identity, and a PYTHONPATH with its copy before the checkout.
 
-    With a task its tries of a test are recorded; with a number it has ports and folders of its own.
+    With a task, its tries of a test are recorded. With a number, it has its own ports and folders.
     """
     own = [posixpath.normpath(posixpath.join(address.work_dir, root)) for root in spec.import_roots]
-    # The entries of this machine mean nothing on another.
+    # The entries of this machine do not exist on other hosts.
     inherited = os.environ.get("PYTHONPATH", "") if around.prepared is None else ""
     given = [entry for entry in inherited.split(os.pathsep) if entry]
     behind = [_moved(entry, spec.repository, address.work_dir) for entry in given]
@@ -369,20 +369,20 @@ def environment_for(
     environment |= own_variables(number, spec.temporary, spec.run_limits) if is_apart else spec.run_limits.variables
     name, email = spec.identity
     if _PLAIN_WORDS.fullmatch(name) and _PLAIN_WORDS.fullmatch(email):
-        # An identity that only the user's repository knows is not in the copy's configuration.
+        # An identity that is only configured in the user's repository is missing in the copy.
         for role in ("AUTHOR", "COMMITTER"):
             environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email}
     return environment
 
 
 def agent_words(spec: SweepSpec) -> tuple[str, ...]:
-    """Return the words of the agents' command line: for what they may do, and those that a person gave."""
+    """Return the arguments of the agents' command line: permissions, and those of the user."""
     permission = agent_type_of_sweep(spec).permission(spec.permissions, spec.agent_arguments)
     return (*permission.words, *spec.agent_arguments)
 
 
 def _moved(entry: str, repository: str, copy: str) -> str:
-    """Return the copy's folder for one inside the user's checkout; others stay."""
+    """Return the path in the copy for a path in the user's checkout; other paths stay."""
     path = Path(entry)
     is_inside = path.is_absolute() and path.is_relative_to(repository)
     return posixpath.normpath(posixpath.join(copy, path.relative_to(repository))) if is_inside else entry
@@ -392,7 +392,7 @@ CREATE_DEADLINE: Final = 120.0
 
 
 async def wait_for_creates(records: Iterable[TestRecord]) -> None:
-    """Wait until no agent of these records is being created any more, for a limited time."""
+    """Wait until no agent of these records is being created, up to a limit."""
     names = {mngr_address(record.agent, record.host) for record in records if record.state is State.LAUNCHING}
     deadline = time.monotonic() + CREATE_DEADLINE
     while names and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Sends messages to agents: those that people request, and in a demo without people the recorded answers."""
+"""Send messages to agents: those of users, and in a demo the recorded answers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from swarm_tui.sweep.watch import AgentFollower
 _ATTEMPTS: Final = 3
 _PAUSE: Final = 5.0
 ASKS: Final = "it asks something: `swarm-tui pending` shows what, `swarm-tui answer` answers it"
-_NO_ANSWER_RECORDED: Final = "Go on as you think best."
+_NO_ANSWER_RECORDED: Final = "Continue as you think best."
 
 
 class AgentMessages:
-    """Brings texts to the agents that are watched."""
+    """Types texts into the terminals of agents."""
 
     def __init__(self, context: AgentContext, live_agents: AgentWatches) -> None:
         self._context = context
@@ -32,11 +32,11 @@ class AgentMessages:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a message is on its way."""
+        """Whether a message is being sent."""
         return bool(self._tasks)
 
     def answer_question(self, group: asyncio.TaskGroup, watch: AgentFollower) -> None:
-        """Begin to answer a question, when this sweep answers itself."""
+        """Start answering a question from the records, if this sweep does that."""
         spec = self._context.spec
         if spec.answers_itself and spec.records:
             text = recorded_answer(Path(spec.records), watch.task.key, watch.questions)
@@ -52,9 +52,9 @@ class AgentMessages:
             await asyncio.sleep(_PAUSE)
 
     async def send(self, tests: Sequence[str], text: str, *, by: str) -> list[str]:
-        """Have a text typed to agents; return why it did not reach some of them.
+        """Type a text into the terminals of agents; return the problems.
 
-        It is no answer to what an agent asks through a hook: nobody knows which of its asks is meant.
+        This does not answer a question that an agent asks through a hook, because it may be meant for another one.
         """
         watches = {test: self._live_agents.watches[test] for test in tests if test in self._live_agents.watches}
         agent_of = {test: watch.address.name for test, watch in watches.items()}
@@ -76,22 +76,22 @@ class AgentMessages:
         return problems + [f"{agent}: {error}" for agent, error in errors.items()]
 
     async def _why_unread(self, agents: Sequence[AgentAddress]) -> dict[str, str]:
-        """Return the agents that would not read a text, and why: a shell they left would run it as a command."""
+        """Return the agents that would not read a text, with the reason. A shell would run the text as a command."""
         try:
             statuses = await self._context.hosts.statuses(follow=True)
         except HostUnreachable as error:
-            return {agent.name: f"whether it lives cannot be seen: {error.message}" for agent in agents}
+            return {agent.name: f"its state is unknown: {error.message}" for agent in agents}
         reasons = {}
         for agent in agents:
             status = statuses.agents.get(agent.agent_id)
             if agent.host in statuses.lost:
                 reasons[agent.name] = f"{agent.host} does not answer: {statuses.lost[agent.host]}"
             elif status is None or not status.reads_input:
-                reasons[agent.name] = "its program does not run any more" if status is not None else "it is gone"
+                reasons[agent.name] = "its program is no longer running" if status is not None else "it is gone"
         return reasons
 
     async def _type(self, agents: Mapping[str, AgentFollower], text: str) -> dict[str, str]:
-        """Have mngr type a text; return why it did not reach some of the agents."""
+        """Let mngr type a text; return the problem of each agent that it did not reach."""
         for watch in agents.values():
             watch.note_typing(math.inf)
         try:
@@ -106,7 +106,7 @@ class AgentMessages:
 
 
 def recorded_answer(records: Path, test: str, question: int) -> str:
-    """Return what the record of a test says to its n-th question."""
+    """Return the recorded answer to the n-th question of a test."""
     try:
         record = find_record(records, test)
     except BadRecord:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NotificationSettings:
-    """The ways on which a person is told."""
+    """The ways to notify the user."""
 
     command: tuple[str, ...] = ()
     webhook: str = ""
@@ -54,7 +54,7 @@ class NotificationSettings:
 
 
 def read_notify_settings(environment: Mapping[str, str] = os.environ) -> NotificationSettings:
-    """Read the ways from the config file; raise UsageError for what cannot be one."""
+    """Read the ways from the config file. Raise UsageError for invalid ones."""
     path = config_file(environment)
     table = config_table(read_config(environment), "notify", path)
     unknown = [name for name in table if name not in ("command", "webhook", "desktop")]
@@ -66,8 +66,8 @@ def read_notify_settings(environment: Mapping[str, str] = os.environ) -> Notific
     if command and not command[0]:
         raise UsageError(f"{path}: notify.command names no program", "its first word is the program")
     if not isinstance(webhook, str) or (webhook and not _is_address(webhook)):
-        # The address may hold a secret, so that it is not repeated.
-        raise UsageError(f"{path}: notify.webhook is no address", "it begins with https:// or http://")
+        # The address may contain a secret, so the message does not repeat it.
+        raise UsageError(f"{path}: invalid notify.webhook", "use an address that begins with https:// or http://")
     if not isinstance(has_desktop, bool):
         raise UsageError(f"{path}: notify.desktop is {has_desktop!r}", "it is true or false")
     return NotificationSettings(tuple(command), webhook, has_desktop)
@@ -178,20 +178,20 @@ def describe_notifications(
 
 POLL: Final = 1.0
 GATHERED_FOR: Final = 5.0
-"""What happens within so many seconds is told at once, and a room has the time to show it."""
+"""Seconds in which events are collected for one message. A room may show them in this time."""
 APART: Final = 60.0
 FURTHEST_APART: Final = 480.0
-"""While nobody comes, each pause between messages is twice the one before, up to this; the end does not wait for it."""
+"""While the user is away, the pause between messages doubles up to this value. The last message does not wait."""
 SEND_LIMIT: Final = 10.0
 
 
 def notifier_of(context: SweepContext) -> Notifier:
-    """Return the notifier of a sweep that runs; it sends nothing where the config cannot be understood."""
+    """Return the notifier of a running sweep. With an invalid config it sends nothing."""
     try:
         settings = read_notify_settings()
     except SwarmError as error:
         settings = NotificationSettings()
-        context.note(f"no notices are sent: {error}", level="warning")
+        context.note(f"no notifications are sent: {error}", level="warning")
     note = partial(context.note, level="warning")
     return Notifier(context.folder, context.spec, context.state, settings, state_folder(), note)
 
@@ -216,7 +216,7 @@ class Notifier:
         self._send_limit = send_limit
         self._follower = EventFollower(folder.events, folder.events.stat().st_size)
         self._before: JournalPosition = moment_of(state)
-        """What was told, or seen, last."""
+        """The last event that was sent or shown in a room."""
         self._pending: list[Notification] = []
         self._pending_since = 0.0
         self._sent_at = float("-inf")
@@ -232,13 +232,13 @@ class Notifier:
                 await self.work()
 
     async def work(self) -> None:
-        """Read what is new, and send what is due."""
+        """Read new events, and send what is due."""
         self._read()
         if self._pending and self._clock() >= self._due_at:
             await self._send()
 
     async def send_last(self) -> None:
-        """Send what has not been sent when the sweep has ended, also then not within a minute of the message before."""
+        """Send the remaining events after the end of the sweep, without the usual pause."""
         with contextlib.suppress(SwarmError, OSError):
             while not self._settings.is_empty:
                 await self.work()
@@ -277,7 +277,7 @@ class Notifier:
         try:
             await asyncio.gather(*(self._deliver(*way) for way in self._ways(text, content)))
         except asyncio.CancelledError:
-            # The engine ends: what was on its way goes with the last message.
+            # The engine exits: unsent events are part of the last message.
             self._before, self._pending = before, notices + self._pending
             raise
 
@@ -299,13 +299,13 @@ class Notifier:
                 words, cwd=Path(self._spec.repository), stdin=content, timeout=self._send_limit, output_limit=1 << 14
             )
             if done.code:
-                problem = done.error_text.strip().rpartition("\n")[2] or f"it ended with code {done.code}"
+                problem = done.error_text.strip().rpartition("\n")[2] or f"it exited with code {done.code}"
         except SwarmError as error:
             problem = error.message
         except OSError as error:
             problem = error.strerror or str(error)
         if problem and name not in self._failed:
             self._failed.add(name)
-            # The sweep may be over, and its journal closed.
+            # The sweep may be finished, and its journal closed.
             with contextlib.suppress(SwarmError, OSError, ValueError):
                 self._note(f"{name} does not work: {plain(problem, 200)}")

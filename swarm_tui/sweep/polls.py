@@ -20,14 +20,14 @@ PATIENCE: Final = 0.2
 
 
 class DoubtfulScreens:
-    """The screens that were read last."""
+    """Reads the terminals of agents whose state is uncertain."""
 
     def __init__(self, hosts: Hosts) -> None:
         self._hosts = hosts
         self._reading: asyncio.Task[dict[str, str | None]] | None = None
 
     async def read(self, agents: Sequence[AgentAddress]) -> Mapping[str, str | None]:
-        """Return screens by session; what takes longer is returned the next time."""
+        """Return screens by session. Screens that take longer are returned by the next call."""
         if self._reading is None:
             if not agents:
                 return {}
@@ -44,7 +44,7 @@ class DoubtfulScreens:
 
 INTERVAL: Final = 30.0
 TIMEOUT: Final = 60.0
-# Only headers leave the copy, so that what the agents write stays small however much it is.
+# Only headers leave the copy, so the output is small even if the agents write a lot.
 SCRIPT: Final = (
     VIEW_SCRIPT
     + r"""
@@ -64,7 +64,7 @@ done
 
 
 class EditWatch:
-    """The edits of the living agents of one sweep."""
+    """The edited lines in the copies of one sweep's agents."""
 
     def __init__(self, context: SweepContext, live_agents: AgentWatches, interval: float = INTERVAL) -> None:
         self._context = context
@@ -74,12 +74,12 @@ class EditWatch:
         self._task: asyncio.Task[None] | None = None
 
     def work(self, group: asyncio.TaskGroup, now: float) -> None:
-        """Begin to look when it is time, unless the last look is still under way."""
+        """Start a poll if it is due and the last one is done."""
         if now < self._due or (self._task is not None and not self._task.done()):
             return
         self._due = now + self._interval
         living = {test: watch.address for test, watch in self._live_agents.watches.items() if test != INTEGRATOR_KEY}
-        # Alone, nobody can collide.
+        # A single agent cannot overlap with another.
         if len(living) > 1:
             self._task = group.create_task(self._look(living))
 
@@ -95,7 +95,7 @@ class EditWatch:
                     self._context.record(Edited(test=test, edits=edits))
 
     async def _ask(self, agents: Sequence[AgentAddress]) -> list[tuple[FileEdit, ...]]:
-        """Return the edits of agents on one host; nothing when the host does not answer now."""
+        """Return the edits of agents on one host; nothing if the host does not answer."""
         copies = [agent.work_dir for agent in agents]
         words = ["sh", "-c", SCRIPT, "edits", self._context.spec.base, OUTPUT_FOLDER, *copies]
         try:

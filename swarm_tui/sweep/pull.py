@@ -50,7 +50,7 @@ _CHUNK: Final = 1 << 18
 
 
 class BadArchive(ValueError):
-    """An archive that cannot be unpacked; its text is the reason that a person sees."""
+    """An archive that cannot be unpacked. The message is the reason for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def unpack_archive(archive: Path, target: Path) -> Unpacked:
 
 
 class _Bounded(io.RawIOBase):
-    """The content of a stream; BadArchive when it is more than an archive may hold."""
+    """The content of a stream. Raises BadArchive if it exceeds the limit."""
 
     def __init__(self, stream: gzip.GzipFile) -> None:
         self._stream = stream
@@ -119,7 +119,7 @@ def _target_of(member: tarfile.TarInfo) -> PurePosixPath | None:
     if not (member.isfile() or member.isdir()) or path.is_absolute() or ".." in parts or "\0" in member.name:
         return None
     if member.issparse():
-        # A few bytes declare a file of any size, whose holes would be written as zeros.
+        # A few bytes can declare a sparse file of any size, and its holes would be written as zeros.
         return None
     if any(len(part.encode(errors="replace")) > _NAME_LIMIT for part in parts):
         return None
@@ -155,7 +155,7 @@ _STASH: Final = "refs/stash"
 DETACHED_HEAD: Final = "a detached HEAD"
 NO_BRANCH: Final = "no branch, only in the reflog"
 
-# No command here reads an object: in a partial clone, git would fetch it by a command that the copy names.
+# No command here reads an object: in a partial clone, git would fetch it by a command from the copy's settings.
 _READ_COPY: Final = rf"""
 export LC_ALL=C GIT_NO_LAZY_FETCH=1
 [ -e .git ] || {{ [ -z "$(ls -A | grep -vxF {OUTPUT_FOLDER} | head -n 1)" ] || echo deleted; exit 0; }}
@@ -178,7 +178,7 @@ _PROBLEMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CopyTips:
-    """The last commits that the copy of an agent holds; nothing of a copy that is gone."""
+    """The last commits in the copy of an agent; empty for a deleted copy."""
 
     problem: str = ""
     """Why its commits are lost, such as a `.git` that was deleted."""
@@ -191,10 +191,10 @@ class CopyTips:
     """The full name of the branch that is checked out; "" on a detached HEAD."""
     stashes: tuple[str, ...] = ()
     logged: tuple[str, ...] = ()
-    """Commits that were made while they were HEAD, and not amended later, newest first."""
+    """Commits that were once HEAD and were not amended later, newest first."""
 
     def elsewhere(self, own: str = "") -> list[tuple[str, str]]:
-        """Return the last commits of all but one branch (a full ref name), each after the words for its place."""
+        """Return the last commits of all branches but one (a full ref name), each after a description of its place."""
         found: dict[str, str] = {}
         if not self.is_worktree:
             found |= {tip: _branch_words(name) for name, tip in self.branches.items() if name != own}
@@ -214,15 +214,15 @@ class FetchedCommits:
     commits: tuple[CommitSummary, ...] = ()
     problem: str = ""
     used_branch: str = ""
-    """The branch that was used in place of the agent's own, which had no commit."""
+    """The branch that was used instead of the agent's own, which had no commit."""
     elsewhere: tuple[CommitsElsewhere, ...] = ()
     copy_problem: str = ""
-    """Why commits are lost that the agent may have made."""
+    """Why commits of the agent may be lost."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a user should know about these commits, in sentences."""
-        used = (f"it committed on {self.used_branch} instead of its own branch",) if self.used_branch else ()
+        """Remarks for the user about these commits."""
+        used = (f"it committed on {self.used_branch}, not on the expected branch",) if self.used_branch else ()
         left = (found.words for found in self.elsewhere if found.where != NO_BRANCH)
         return tuple(filter(None, (*used, *left, self.copy_problem)))
 
@@ -271,7 +271,7 @@ async def fetch_agent_commits(
 
 
 async def unfetched_commits(repository: Repository, host: Host, agent: AgentAddress) -> list[str]:
-    """Return in sentences the commits that exist only in the copy of an agent, or were lost with its `.git`."""
+    """Return sentences about the commits that exist only in the copy of an agent, or were lost with its `.git`."""
     copy = await read_copy(host, agent)
     if copy.problem:
         return [f"{agent.name}: {copy.problem}, and its files are in {agent.work_dir}"]
@@ -291,7 +291,7 @@ async def read_copy(host: Host, agent: AgentAddress) -> CopyTips:
         return CopyTips("git does not answer in its copy")
     except (SwarmError, OSError) as error:
         raise_shortage(error)
-        # The copy is gone, or what is in its place cannot be read.
+        # The copy is deleted, or its replacement is unreadable.
         return CopyTips()
     kind, *lines = finished.stdout.decode("utf-8", "surrogateescape").split("\n")
     if kind in _PROBLEMS:
@@ -331,7 +331,7 @@ def _branch_words(name: str) -> str:
 def _tips_elsewhere(
     repository: Repository, copy: CopyTips, branch: str, fetched: str, refs: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """Return the tips of a copy that are not on a branch, and new to the user's repository but for these refs."""
+    """Return the tips of a copy that are on no branch, and missing in the user's repository except under these refs."""
     if copy.is_worktree:
         return copy.elsewhere(branch)
     kept = set(repository.refs(*refs).values()) - {fetched}
@@ -352,7 +352,7 @@ async def _fetch_tips(
     held: str,
     excluded: Sequence[str],
 ) -> tuple[CommitsElsewhere, ...]:
-    """Fetch commits of a copy, and keep each tip by a ref; `excluded` are the commits that are kept already."""
+    """Fetch commits of a copy, and keep each tip under a ref; `excluded` are the commits that are already kept."""
     found, known = [], list(excluded)
     for where, tip in tips[:_TIPS_LIMIT]:
         ref = f"{held}/{tip[:12]}"
@@ -385,7 +385,7 @@ def _missing_tips(repository: Repository, tips: Sequence[tuple[str, str]]) -> li
 
 
 def _number_of_commits(repository: Repository, ref: str, excluded: Sequence[str]) -> int:
-    """Return how many commits a ref adds, without the commits of git's own below a stash; 0 removes the ref."""
+    """Return how many commits a ref adds, without git's own commits below a stash; 0 removes the ref."""
     if repository.ref(ref) is None:
         return 0
     words = ("--count", "--first-parent", ref, *(f"^{commit}" for commit in excluded), "--")
@@ -396,7 +396,7 @@ def _number_of_commits(repository: Repository, ref: str, excluded: Sequence[str]
 
 
 def _use_only_branch(repository: Repository, fetched: FetchedCommits, base: str, ref: str) -> FetchedCommits:
-    """Use the commits of the only other branch, if it continues the base, as those of the agent's own branch."""
+    """Use the commits of the only other branch as the agent's, if that branch continues the base."""
     on_branches = [found for found in fetched.elsewhere if found.tip and found.where.startswith("the branch ")]
     if len(on_branches) != 1 or not repository.is_ancestor(base, on_branches[0].tip):
         return fetched
@@ -409,7 +409,7 @@ def _use_only_branch(repository: Repository, fetched: FetchedCommits, base: str,
 
 
 def summarize_commits(repository: Repository, base: str, tip: str) -> FetchedCommits:
-    """Return the commits after the base, the first first."""
+    """Return the commits after the base, oldest first."""
     limit = f"--max-count={COMMIT_LIMIT}"
     rows = repository.run("log", "-z", "--reverse", limit, "--format=%H %s", tip, f"^{base}", "--").fields
     commits = tuple(CommitSummary(commit, subject) for commit, _, subject in (row.partition(" ") for row in rows))
@@ -420,10 +420,10 @@ PACKED_LIMIT: Final = 64_000_000
 PATCH_LIMIT: Final = 32_000_000
 TRANSCRIPT_LIMIT: Final = 500_000_000
 SUBAGENTS_LIMIT: Final = 200
-# Logs that are larger together are not merged: the transcript is then the agent's alone.
+# Larger logs are not merged: the transcript is then only the agent's own.
 MERGED_LIMIT: Final = 100_000_000
 SCREEN_HISTORY: Final = 2_000
-# Holds the id of the agent whose output is unpacked: what an earlier attempt handed in says nothing of a later one.
+# Has the id of the agent whose output is unpacked, because the output of an earlier attempt does not count.
 _SOURCE_FILE: Final = ".pulled-from"
 UNPACKED_FOLDER: Final = ".pulling"
 HANDED_IN: Final = (PACKED_OUTPUT_FOLDER, BUNDLE_FILE)
@@ -431,14 +431,14 @@ HANDED_IN: Final = (PACKED_OUTPUT_FOLDER, BUNDLE_FILE)
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What could be had of an agent's work."""
+    """The pulled work of an agent."""
 
     has_output: bool = False
-    """Whether the agent has handed in something that could be unpacked."""
+    """Whether the agent has submitted something that could be unpacked."""
     problem: str = ""
-    """What is wrong with what it handed in."""
+    """Why the submitted work is unusable."""
     outcome: AgentReport | None = None
-    """The outcome of a test's agent, once it is read."""
+    """The report of a test's agent, after it was read."""
     fetched: FetchedCommits = field(default_factory=FetchedCommits)
     has_uncommitted: bool = False
     notes: tuple[str, ...] = ()
@@ -485,7 +485,7 @@ async def pull_work(
 
 
 def was_pulled(folder: Path, agent_id: str) -> bool:
-    """Return whether a folder holds what this very agent has handed in."""
+    """Return whether a folder has the output of exactly this agent."""
     for source_folder in (folder / UNPACKED_FOLDER, folder):
         try:
             source = read_regular(source_folder / _SOURCE_FILE).decode(errors="replace").partition("\n")[0]
@@ -507,15 +507,15 @@ def read_output(folder: Path, name: str, limit: int = OUTCOME_SIZE_LIMIT) -> byt
 
 
 async def _pull_used_code(host: Host, agent: AgentAddress, folder: Path) -> None:
-    """Keep what the test used in its first run, for sweeps that come later."""
+    """Keep the code that the test used in its first run, for later sweeps."""
     await host.fetch_file(AgentFile(agent, USED_PATH).full_path, folder / USED_FILE, limit=USED_LIMIT)
 
 
 async def _pull_archive(host: Host, agent: AgentAddress, folder: Path, notes: list[str]) -> str | None:
-    """Copy and unpack the archive; return what is wrong with it ("" when nothing is), or None when there is none.
+    """Copy and unpack the archive. Return the problem ("" without one), or None if there is no archive.
 
-    What was unpacked before is replaced only by a whole new output. It counts when the same agent handed it in and is
-    gone since, as after an engine that was killed while it harvested.
+    Only a complete new output replaces earlier output. Earlier output of the same agent counts if the agent is gone,
+    for example because an engine was killed while it pulled.
     """
     archive = AgentFile(agent, ARCHIVE_PATH)
     await asyncio.to_thread(_take_over, folder)
@@ -548,7 +548,7 @@ async def _pull_archive(host: Host, agent: AgentAddress, folder: Path, notes: li
 
 
 def _take_over(folder: Path) -> None:
-    """Put what was unpacked whole in the place of what was there before; done again, it goes on where it was killed."""
+    """Move the unpacked output to its place. After a kill, the next call completes the move."""
     unpacked = folder / UNPACKED_FOLDER
     try:
         agent_id, *names = read_regular(unpacked / _SOURCE_FILE).decode(errors="replace").split("\n")
@@ -575,9 +575,9 @@ async def _pull_uncommitted(
     repository: Repository,
     base: str,
 ) -> bool:
-    """Keep uncommitted work as a patch; return whether there is some, whole.
+    """Keep uncommitted work as a patch. Return whether there is some and all of it was kept.
 
-    Of a copy on this machine whose `.git` was deleted, that is all that it holds beyond the base.
+    For a copy on this machine with a deleted `.git`, the patch has everything that differs from the base.
     """
     try:
         patch = await uncommitted_patch(host, agent.work_dir, without=OUTPUT_FOLDER, limit=PATCH_LIMIT)
@@ -599,7 +599,7 @@ async def _pull_uncommitted(
 
 
 async def pull_transcript(host: Host, agent: AgentAddress, folder: Path, sources: TranscriptSources) -> None:
-    """Copy an agent's transcript into a folder of the sweep, where it has one, with those of its subagents."""
+    """Copy an agent's transcript, with those of its subagents, into a folder of the sweep."""
     (files,) = await host.find_files([agent], sources.patterns)
     path = choose_transcript((file.path for file in files), sources, agent.agent_id)
     if path is None:
@@ -619,7 +619,7 @@ async def pull_transcript(host: Host, agent: AgentAddress, folder: Path, sources
 
 
 def _merge_logs(transcript: Path, others: Sequence[Path]) -> None:
-    """Put the records of other logs between those of a transcript by their times; each log keeps its order."""
+    """Merge the records of other logs into a transcript by time. Each log keeps its order."""
     logs = []
     for path in (transcript, *others):
         at, timed = 0.0, []
@@ -631,7 +631,7 @@ def _merge_logs(transcript: Path, others: Sequence[Path]) -> None:
 
 
 async def _keep_screen(host: Host, agent: AgentAddress, folder: Path) -> None:
-    """Keep the last screen: when the agent is stopped, it is gone."""
+    """Keep the last screen, because stopping the agent closes its terminal."""
     try:
         screens = await host.tmux.capture([agent.session], history=SCREEN_HISTORY)
     except AdapterError:

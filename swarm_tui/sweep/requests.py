@@ -1,4 +1,4 @@
-"""Carries out the requests of people, each once, and answers with events."""
+"""Carry out the requests of users, each once, and answer them with events."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class RequestHandler:
         self._sweep = sweep
         self._follower = RequestFollower(context.folder)
         self._under_way: set[asyncio.Task[None]] = set()
-        """What takes some time."""
-        # A request to stop that an earlier engine has not answered must not stop this one.
+        """Requests that take some time."""
+        # An unanswered request to stop an earlier engine must not stop this one.
         self._is_first_read = True
 
     @property
@@ -60,12 +60,12 @@ class RequestHandler:
         by = plain(request.by, 80) or "someone"
         match request.kind:
             case RequestKind.STOP_SWEEP if self._is_first_read and request.at < self._context.begun_at:
-                self._answer(request, problem="the engine that was asked to stop had already ended")
+                self._answer(request, problem="the engine that was asked to stop has already exited")
             case RequestKind.STOP_SWEEP:
                 self._answer(request)
                 self._sweep.stop_sweep(f"asked for by {by}")
             case _ if request.tests and not self._known(request.tests):
-                # None of the tests is known. In an event, no tests would mean all.
+                # All tests are unknown. In an event, no tests would mean all tests.
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
             case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE | RequestKind.REVISE if not request.tests:
                 self._answer(request, problem="no test is named")
@@ -92,7 +92,7 @@ class RequestHandler:
             case RequestKind.MESSAGE:
                 self._begin(group, self._send(request, by))
             case RequestKind.ANSWER if not request.items:
-                self._answer(request, problem="nothing is named that is to be answered")
+                self._answer(request, problem="no question is named")
             case RequestKind.ANSWER:
                 self._sweep.answers.begin(group, self._answer_items(request, by))
             case RequestKind.MAKE_RULE:
@@ -104,8 +104,8 @@ class RequestHandler:
                 self._sweep.is_integration_due = True
                 self._answer(
                     request,
-                    detail="it is integrated when the last test is harvested",
-                    problem="" if is_wanted else "this sweep is without an integrator; `swarm-tui integrate` does it",
+                    detail="the integration begins when all tests have results",
+                    problem="" if is_wanted else "this sweep has no integrator; run `swarm-tui integrate`",
                 )
 
     def _begin(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
@@ -149,11 +149,11 @@ class RequestHandler:
                 number=number,
             )  # fmt: skip
             self._sweep.stop_test(test, Stop(f"sent back by {by}", is_retried=True, revision=revision))
-        self._answer(request, problem=problem, detail="its agent goes on with it")
+        self._answer(request, problem=problem, detail="its agent revises it")
 
     def _change_slots(self, request: Request) -> None:
         if request.slots is None or not 1 <= request.slots <= SLOTS_LIMIT:
-            self._answer(request, problem=f"{request.slots} slots cannot be: 1 to {SLOTS_LIMIT} can")
+            self._answer(request, problem=f"invalid number of slots: {request.slots} (1 to {SLOTS_LIMIT})")
             return
         self._context.record(SlotsChanged(slots=request.slots))
         state = self._context.state
@@ -166,7 +166,7 @@ class RequestHandler:
     def _change_budget(self, request: Request, by: str) -> None:
         dollars = request.dollars
         if dollars is None or not (dollars == 0 or is_possible_budget(dollars)):
-            self._answer(request, problem=f"{dollars} cannot be a budget: 0.01 to 1,000,000 dollars can, and none")
+            self._answer(request, problem=f"invalid budget: {dollars} (0.01 to 1,000,000 dollars, or none)")
             return
         is_total = request.kind is RequestKind.BUDGET
         self._context.record(
@@ -217,7 +217,7 @@ class RequestHandler:
 
     def _problem_of_unknown(self, tests: Iterable[str]) -> str:
         unknown = [test for test in tests if not self._is_known(test)]
-        return f"{plain(unknown[0], 200)} is no test of this sweep" if unknown else ""
+        return f"not a test of this sweep: {plain(unknown[0], 200)}" if unknown else ""
 
     def _answer(self, request: Request, *, problem: str = "", detail: str = "") -> None:
         self._context.record(

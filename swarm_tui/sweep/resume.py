@@ -1,4 +1,4 @@
-"""Resumes a sweep after its engine has ended: adopts living agents, and launches nothing twice."""
+"""Resume a sweep after its engine has exited: adopt living agents, and launch nothing twice."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from swarm_tui.sweep.run import RunningSweep
 
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
 LOST_ENDS: Final = ENDED_BY_ITSELF | {AgentEnd.NOT_LAUNCHED}
-"""Ends that say nothing about the test: its agent was killed, closed or removed, or never was."""
+"""Ends without information about the test: its agent was killed, closed, removed or never created."""
 
 
 async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
-    """Raise UsageError for a sweep that cannot be continued here: it was copied, or its agents are elsewhere."""
+    """Raise UsageError for a sweep that cannot be resumed here: it was copied, or its agents are on another machine."""
     if spec.is_newer_format:
-        raise UsageError(f"{folder.name} was made by a newer swarm-tui", "it can be looked at, not continued")
+        raise UsageError(f"{folder.name} was created by a newer swarm-tui", "update swarm-tui to resume it")
     if not Path(spec.repository).is_dir():
-        raise UsageError(f"the repository {spec.repository} is not there any more", "the sweep can be looked at")
+        raise UsageError(f"the repository {spec.repository} does not exist any more", "restore it to resume the sweep")
     expected = (runs_folder(Path(spec.repository)) / spec.sweep).resolve()
     if folder.root.resolve() != expected:
-        raise UsageError(f"{folder.root} is a copy: it can be looked at", f"the sweep itself is {expected}")
+        raise UsageError(f"{folder.root} is a copy of a sweep", f"resume the original: {expected}")
     local = open_hosts(spec).local
-    # A sweep without agents may be the first of all, and mngr makes its folder with its first agent.
+    # The sweep may be the first of all, and mngr creates its folder with its first agent.
     if not spec.access and not Path(local.host_dir).is_dir() and _has_agents(folder):
         raise UsageError(
             f"mngr's folder {local.host_dir} is not on this machine",
-            "the agents of this sweep live where it was started",
+            "resume the sweep on the machine where it was started",
         )
 
 
@@ -67,7 +67,7 @@ class Resumer:
     sweep: RunningSweep
     is_relaunching: bool = False
     _queued_again: list[tuple[TestRecord, AgentStatus | None, str]] = field(default_factory=list)
-    """The tests to queue again, each with the agent to remove before, and the reason."""
+    """The tests to queue again, each with the agent to remove first, and the reason."""
 
     async def resume(self, events: Iterable[Event]) -> None:
         await wait_for_creates(self._records())
@@ -75,7 +75,7 @@ class Resumer:
         try:
             found = await self.context.hosts.statuses()
         except HostUnreachable as error:
-            raise SwarmError(f"what the agents do cannot be seen: {error.message}", error.hint) from error
+            raise SwarmError(f"the state of the agents is unknown: {error.message}", error.hint) from error
         for record in self._records():
             if not is_agent_name(record.agent):
                 self._give_up(record)
@@ -91,15 +91,15 @@ class Resumer:
                     self.sweep.stopper.stop_left_over(agent.address, is_working=True)
 
     def _give_up(self, record: TestRecord) -> None:
-        """Fail a test of which neither sweep.json nor the journal tells any more what its agent is called."""
+        """Fail a test whose agent's name is missing in sweep.json and in the journal."""
         self.sweep.agents.pop(record.test, None)
         if not record.is_finished:
             report = PulledWork(errored=True, end=AgentEnd.NOT_LAUNCHED.value)
-            reason = "lines of the journal are lost, so that its agent is not known"
+            reason = "lines of the journal are lost, so its agent is unknown"
             self.context.record(Harvested(test=record.test, result=Result.FAILED, reason=reason, harvest=report))
 
     def _resume_unseen(self, record: TestRecord, reason: str) -> None:
-        """Resume a test whose agent's host does not answer: what is known of it is believed until the host is back."""
+        """Resume a test whose agent's host does not answer. The journal's state counts until the host is back."""
         if record.state in (State.RUNNING, State.WAITING, State.HARVESTING):
             self._watch(record.test)
         elif record.state is State.LAUNCHING:
@@ -125,7 +125,7 @@ class Resumer:
             case State.RUNNING | State.WAITING | State.HARVESTING:
                 await self._resume_working(record, agent)
             case State.STOPPED if record.reason == SWEEP_STOPPED:
-                # It may have handed in its work after the stop was recorded.
+                # It may have submitted its work after the stop was recorded.
                 if agent is not None and await self._has_archive(agent.address):
                     await self._adopt(record, agent)
                     return
@@ -146,7 +146,7 @@ class Resumer:
             await self._keep_work(record)
             self._queued_again.append((record, agent, "its agent was gone"))
         else:
-            # The watch will observe that the agent has ended, and what it left is harvested then.
+            # The next poll observes that the agent has exited, and its remaining work is pulled.
             self._watch(record.test)
 
     def _watch(self, key: str) -> None:
@@ -161,7 +161,7 @@ class Resumer:
         self.sweep.adopt(job)
 
     def _own_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> AgentStatus | None:
-        """Return the agent of a test if it is one that this sweep has made."""
+        """Return the agent of a test if this sweep has created it."""
         attempts = range(record.attempt, 0, -1)
         ids = (agent_id_of(self.context.spec, record.agent, attempt) for attempt in attempts)
         return next((agents[agent_id] for agent_id in ids if agent_id in agents), None)
@@ -196,7 +196,7 @@ class Resumer:
                 self.sweep.add(record.test)
 
     async def _keep_work(self, record: TestRecord) -> None:
-        """Pull the work of a lost agent, because the next one starts in a fresh copy."""
+        """Pull the work of a lost agent, because the next agent starts in a fresh copy."""
         if record.test == INTEGRATOR_KEY:
             return
         job = TestJob(record.test, self.context.spec)
@@ -205,7 +205,7 @@ class Resumer:
             self.context.note(note, test=record.test)
 
     def _stop_left_over(self, events: Iterable[Event], agents: Mapping[str, AgentStatus]) -> None:
-        """Stop agents whose work was harvested by an engine that then ended before it stopped them."""
+        """Stop agents whose work was pulled by an engine that was killed before it stopped them."""
         if self.context.spec.keep_agents:
             return
         stopped = {agent for event in events if isinstance(event, AgentsStopped) for agent in event.agents}
@@ -215,7 +215,7 @@ class Resumer:
                 self.sweep.stopper.stop_left_over(agent.address, is_working=record.agent not in stopped)
 
     async def _has_archive(self, agent: AgentAddress) -> bool:
-        """Return whether an agent has handed in its work, also when an engine pulled it and then died."""
+        """Return whether an agent has submitted its work, even if an engine pulled it and was then killed."""
         (archive,) = await self.context.hosts.read_files([ReadRequest(AgentFile(agent, ARCHIVE_PATH))])
         return archive is not None or any(
             was_pulled(folder, agent.agent_id)

@@ -19,8 +19,8 @@ from swarm_tui.model.results import State
 from swarm_tui.sweep.agent import SWEEP_STOPPED, Agent, Checked, HostGone, NoHost, Slot, Stop, run_agent
 from swarm_tui.sweep.agent_context import integrator_of
 from swarm_tui.sweep.answers import AnswerDelivery
-from swarm_tui.sweep.budget_guard import BudgetGuard
 from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.guards import BudgetGuard, PatternGuard, StuckAgents
 from swarm_tui.sweep.host_creation import HostCreation
 from swarm_tui.sweep.host_keeper import HostKeeper, resume_on_host
 from swarm_tui.sweep.host_pool import HostPool, HostUse
@@ -28,12 +28,10 @@ from swarm_tui.sweep.integrator import IntegratorJob
 from swarm_tui.sweep.job import Job, TestJob
 from swarm_tui.sweep.launch import follow_agent
 from swarm_tui.sweep.messages import AgentMessages
-from swarm_tui.sweep.pattern_guard import PatternGuard
 from swarm_tui.sweep.polls import DoubtfulScreens, EditWatch
 from swarm_tui.sweep.send_back import integrate_pending
 from swarm_tui.sweep.slots import next_launches, slots_taken
 from swarm_tui.sweep.stop import Stopper
-from swarm_tui.sweep.stuck_agents import StuckAgents
 from swarm_tui.sweep.throttle import ThrottledAgents
 from swarm_tui.sweep.verify import ClaimChecks, is_unchecked
 from swarm_tui.sweep.watch import AgentFollower, read_new_events
@@ -123,7 +121,7 @@ class RunningSweep:
     """Runs one sweep on one event loop. Only git and the writing of large files use threads.
 
     Each test without a result has an `Agent`: a coroutine, which is told its slot, its agent's end, and requests. Calls
-    that cost the same for one agent as for many are made here, for all agents at once.
+    that cost the same for one agent as for many are in this class, for all agents at once.
     """
 
     group: asyncio.TaskGroup
@@ -384,7 +382,7 @@ class RunningSweep:
             self.context.record(event)
 
     async def _read_statuses(self, now: float) -> None:
-        """Record what all agents are doing; tell those that have ended."""
+        """Record what all agents are doing; tell those that have exited."""
         if not self.watches:
             return
         try:

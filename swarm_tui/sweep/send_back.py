@@ -1,4 +1,4 @@
-"""A fix that was sent back: its agent's new commits take the place and the rank of the old one on the branch."""
+"""Replace a fix that was sent back: the agent's new commits get its place and rank on the integrated branch."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ def revision_error(context: SweepContext, test: str, fix: str, comment: str) -> 
     """Return why a fix cannot be sent back, or ""."""
     record, repository = context.state.record_of(test), context.repository
     if not comment:
-        return "what is to be done differently? An agent needs words"
+        return "the comment is empty"
     if context.spec.kind != "tests":
-        return "only the fixes of a sweep over tests can be sent back"
+        return "fixes of a tutorial sweep cannot be sent back"
     if not record.is_finished:
-        return "its agent is at work already"
+        return "its agent is already working"
     if not record.harvest.tip or repository.find(record.harvest.tip) is None:
-        return "its agent's commits are gone, so that none could go on from them: retry its test instead"
+        return "its agent's commits are gone: retry its test instead"
     if repository.is_shallow:
-        return "in a repository whose history is cut off no agent can go on from another's commits"
+        return "in a shallow clone, no agent can continue from another's commits"
     if fix not in repository.list_commits(context.spec.base, context.state.integration.tip):
         return "that fix is not on the integrated branch any more"
     return ""
 
 
 async def integrate_revision(context: SweepContext, test: str) -> bool:
-    """Put what became of a fix that was sent back onto the branch; return False when this test's was not."""
+    """Put the result of a fix that was sent back onto the branch; return False if this test's fix was not."""
     record = context.state.record_of(test)
     if record.revision is None:
         return False
     try:
         await finish_in_thread(lambda: _replace_fix(context, record, record.revision))
     except (SwarmError, OSError) as error:
-        context.note(f"what came of the fix that was sent back is not taken: {error}", level="warning", test=test)
+        context.note(f"the revised fix cannot be integrated: {error}", level="warning", test=test)
     return True
 
 
 async def integrate_pending(context: SweepContext) -> None:
-    """Take what was harvested of fixes that were sent back, by an engine that died before it was on the branch."""
+    """Include results of fixes that were sent back, if an earlier engine was killed before it could."""
     waiting = [
         record.test
         for record in context.state.tests()
@@ -75,7 +75,7 @@ async def integrate_pending(context: SweepContext) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One commit of the new branch: what is picked for it, and whose message it has."""
+    """One commit of the new branch: its changes, and the commit whose message it has."""
 
     commit: Commit
     picks: tuple[Commit, ...]
@@ -83,19 +83,19 @@ class _Place:
 
 
 def _replace_fix(context: SweepContext, record: TestRecord, revision: Revision | None) -> None:
-    """Make the branch anew with the agent's new commits in the place of the fix; all that follows is picked again."""
+    """Rebuild the branch with the agent's new commits in the place of the fix, and pick all later commits again."""
     assert revision is not None, "it was sent back"
     repository, spec, old_tip = context.repository, context.spec, context.state.integration.tip
     commits = read_commits(repository, spec.base, old_tip)
     made = read_commits(repository, revision.tip, record.harvest.tip) if record.harvest.tip != revision.tip else ()
     if not made:
-        raise UsageError(f"its agent has made no new commit: {plain(record.harvest.summary, 300)}")
+        raise UsageError(f"its agent has no new commit: {plain(record.harvest.summary, 300)}")
     files = frozenset(known.file for known in context.state.tests() if known.file)
     places = _places(commits, revision.fix, made, files)
     with ObjectSpace(repository) as space:
         new_ids, tip = _build(space, spec.base, repository.tree_of(spec.base), places)
         space.copy_to_repository(tip, known=[old_tip, record.harvest.tip])
-    # The old commits stay until the sweep is cleaned: the difference to them is shown.
+    # The old commits stay until the sweep is cleaned, because reviews show the difference to them.
     repository.update_ref(f"{before_refs(spec)}{old_tip[:12]}", old_tip, old=None)
     set_branch(repository, spec, tip)
     outcome = _with_new_ids(_read_outcome(context), new_ids, revision, record, made)
@@ -109,7 +109,7 @@ def _replace_fix(context: SweepContext, record: TestRecord, revision: Revision |
             detail=f"a fix came back from {record.agent}",
             by=context.state.integration.by,
             refused=context.state.integration.refused,
-            # They stand until the branch is made and measured again.
+            # They are valid until the branch is built and measured again.
             problems=context.state.integration.problems,
         )
     )
@@ -124,7 +124,7 @@ def _places(commits: Sequence[Commit], fix: str, made: Sequence[Commit], files: 
     places = []
     for commit in commits:
         if commit.id == fix:
-            # Without a commit of tests and docs there is none that new tests could go into but the fix itself.
+            # Without a commit of tests and docs, changes of tests become part of the fix.
             added = made if squashed is None else fixes
             places.append(_Place(commit, (commit, *added), _revised_message(commit, fixes)))
         elif commit.id == squashed:
@@ -147,7 +147,7 @@ def _revised_message(old: Commit, made: Sequence[Commit]) -> str:
 
 
 def _build(space: ObjectSpace, base: str, base_tree: str, places: Sequence[_Place]) -> tuple[dict[str, str], str]:
-    """Make the commits; return the new id of each old one, and the last of them."""
+    """Build the commits; return the new id of each old one, and the last id."""
     builder, tree = CommitBuilder(space, base), base_tree
     new_ids: dict[str, str] = {}
     for place in places:
@@ -156,7 +156,8 @@ def _build(space: ObjectSpace, base: str, base_tree: str, places: Sequence[_Plac
         if blocked is not None:
             paths = ", ".join(plain(path, 80) for path in blocked.conflict_paths[:3])
             raise SwarmError(
-                f"with it {plain(commit.subject, 80)!r} conflicts in {paths}", "`swarm-tui integrate` begins anew"
+                f"with it {plain(commit.subject, 80)!r} conflicts in {paths}",
+                "`swarm-tui integrate` builds a new branch",
             )
         tree = steps[-1].tree
         if builder.tip == commit.parent and tree == commit.tree and place.message == commit.message:
@@ -177,7 +178,7 @@ def _with_new_ids(
     record: TestRecord,
     made: Sequence[Commit],
 ) -> IntegratorReport:
-    """Return the outcome with the commits of the new branch, and what became of the fix that was sent back."""
+    """Return the report with the commits of the new branch, and the entry of the fix that was sent back."""
     extra = dict(outcome.model_extra or {})
     fix = new_ids.get(revision.fix, revision.fix)
     ranking = [_renamed(entry, new_ids, fix) for entry in extra.get("ranking") or () if isinstance(entry, dict)]
@@ -202,7 +203,7 @@ def _with_new_ids(
         "ranking": ranking,
         "revisions": [*earlier, entry],
         "squashed_commits": squashed,
-        # The tests were run on the branch as it was before.
+        # The tests were run on the branch before this change.
         "final_run": None,
         "by_integrator": _renamed_notes(extra.get("by_integrator"), new_ids, revision.fix),
     }
@@ -210,7 +211,7 @@ def _with_new_ids(
 
 
 def _renamed_notes(notes: Any, new_ids: dict[str, str], revised: str) -> dict[str, str]:
-    """Return what the integrator did of its own accord, by the new commits; a revised fix is its agent's."""
+    """Return the integrator's own changes by the new commits. A revised fix is the agent's."""
     known = notes if isinstance(notes, dict) else {}
     return {new_ids.get(str(commit), str(commit)): str(note) for commit, note in known.items() if commit != revised}
 
@@ -218,7 +219,7 @@ def _renamed_notes(notes: Any, new_ids: dict[str, str], revised: str) -> dict[st
 def _renamed(entry: dict[str, Any], new_ids: dict[str, str], revised: str) -> dict[str, Any]:
     commit = new_ids.get(str(entry.get("commit")), entry.get("commit"))
     is_revised = commit == revised
-    # What was measured is true of the old one alone.
+    # The measured effects are those of the old commit.
     why_not = "it was sent back"
     forgotten = {"turned_green": [], "broken": [], "is_measured": False, "why_not": why_not}
     forgotten["why"] = f"not measured: {why_not}"

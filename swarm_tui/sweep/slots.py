@@ -1,4 +1,4 @@
-"""Decides which tests are launched next: a pure function of the queue, the slots and what is under way."""
+"""Decide which tests are launched next. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from swarm_tui.model.results import LIVING_STATES, State
 
 CREATES_AT_ONCE: Final = 3
 LAUNCH_PAUSES: Final = (2.0, 10.0)
-"""Seconds to wait after each failed launch of an agent but the last."""
+"""Seconds to wait after each failed launch of an agent except the last."""
 LAUNCH_ATTEMPTS: Final = len(LAUNCH_PAUSES) + 1
 SHORTAGE_PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
-"""The same if this machine lacked resources, and for fetching an agent's work."""
+"""The same if this machine lacked resources, and for pulling an agent's work."""
 
 
 def next_launches(
@@ -53,14 +53,14 @@ def next_launches(
 
 
 def slots_taken(active: int, waiting: int, slots: int) -> int:
-    """Return how many slots are in use, so many tests being active or waiting for an answer.
+    """Return how many slots are in use by active agents and by agents that wait for an answer.
 
-    A waiting agent keeps its slot until as many wait as there are slots. Then others are launched in place of those
-    that wait, until twice as many agents live as there are slots.
+    A waiting agent keeps its slot until as many agents wait as there are slots. Others are then launched in place of
+    the waiting ones, until there are twice as many agents as slots.
     """
     return active + waiting if waiting < slots else active + waiting - slots
 
 
 def idle_slots(slots: int, tests: int) -> str:
-    """Return what is said of more slots than tests; empty when there are not."""
+    """Return a remark if there are more slots than tests, else ""."""
     return f"{counted(tests, 'test')}: no more than {counted(tests, 'agent')} at once" if slots > tests else ""

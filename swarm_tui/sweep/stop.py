@@ -1,4 +1,4 @@
-"""Stops agents whose work is harvested, many with one call: a call of mngr costs as much for one as for ten."""
+"""Stop agents whose work is pulled, many with one call: a call of mngr takes as long for one agent as for ten."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BATCH_AGE: Final = 60.0
 
 
 class Stopper:
-    """Stops the agents that wait for it, one batch after the other."""
+    """Stops agents in batches, one batch after the other."""
 
     def __init__(self, context: SweepContext) -> None:
         self._context = context
@@ -84,14 +84,14 @@ class Stopper:
         self._is_done.set()
 
     async def _stop(self) -> None:
-        """Stop a batch, with a call for each host: one that does not answer holds up no other."""
+        """Stop a batch, with a call for each host: a host that does not answer does not delay the others."""
         by_host: dict[str, list[AgentAddress]] = {}
         for address in sorted(self._stopping, key=lambda address: address.name):
             by_host.setdefault(address.host, []).append(address)
         await asyncio.gather(*map(self._stop_on_host, by_host.values()))
 
     async def _stop_on_host(self, agents: Sequence[AgentAddress]) -> None:
-        """Stop agents of one host; what cannot be stopped is noted, and no reason for a sweep to end."""
+        """Stop agents of one host. A failure is noted, and does not stop the sweep."""
         try:
             report = await self._context.mngr.stop([agent.mngr_name for agent in agents])
             failed = {failure.agent.partition("@")[0] for failure in report.failed}
@@ -120,7 +120,7 @@ class Stopper:
             record = self._context.state.record_of(watch.task.key)
             if record.agent_id == watch.address.agent_id and record.state is State.DONE:
                 folder, sources = agent_work_folder(self._context, record.test), watch.task.kind.transcript_sources
-                # If this fails, the transcript from the harvest stays.
+                # If this fails, the pulled transcript stays.
                 with contextlib.suppress(SwarmError, OSError):
                     await pull_transcript(self._context.hosts[watch.address.host], watch.address, folder, sources)
         events = await read_new_events(self._context.hosts, watches, time.monotonic())
@@ -132,7 +132,7 @@ class Stopper:
                 self._context.record(event)
 
     def _forget_branches(self, names: set[str]) -> None:
-        """Take the agents' branches off the user's list: their commits are kept under refs/swarm."""
+        """Remove the agents' branches from the user's list. Their commits are kept under refs/swarm."""
         repository = self._context.repository
         for record in list(self._context.state.tests()):
             if record.agent not in names:

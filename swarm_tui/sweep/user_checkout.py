@@ -1,6 +1,6 @@
-"""Compares the user's repository before and after a sweep, because agents on this machine can change it.
+"""Compare the user's repository before and after a sweep, because agents on this machine can change it.
 
-Changes are reported with the agents whose transcripts name them. The user may have made them as well.
+Changes are reported with the agents whose transcripts mention them. The user may be their author as well.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FILES_LIMIT: Final = 5_000
 _LISTED: Final = 20
 _TRANSCRIPT_LIMIT: Final = 100_000_000
 _AGENTS_NAMED: Final = 2
-# Ours, and those that only a fetch changes.
+# The sweep's own refs, and those that only a fetch changes.
 _OTHER_REFS: Final = re.compile(r"refs/(swarm|swarm-fetched|swarm-held|swarm-bundles|remotes|heads/swarm)/.*")
 _CODES: Final = {"?": "new", "D": "deleted"}
 
@@ -44,7 +44,7 @@ class CheckoutState(BaseModel):
     """The branch that is checked out, or the commit of a detached HEAD."""
     refs: Mapping[str, str]
     files: Mapping[str, str]
-    """By path: git's code for what is different from the commit, with the size and time of the file."""
+    """By path: git's code for the difference to the commit, with the size and time of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class CheckoutDifference:
 
     words: str
     path: str = ""
-    """The file that it is about, in the checkout."""
+    """The changed file in the checkout."""
 
 
 def remember_checkout(folder: SweepFolder, repository: Repository) -> None:
-    """Write down the state of the repository, unless an engine before this one did and was killed."""
+    """Save the state of the repository, unless an earlier engine that was killed did."""
     if not (folder.root / _BEFORE_FILE).exists():
         write_beside(folder.root / _BEFORE_FILE, read_checkout(repository).model_dump_json().encode())
 
 
 def checkout_changes(context: SweepContext) -> tuple[str, ...]:
-    """Return in sentences what is different since `remember_checkout`; a later engine compares with the state now."""
+    """Return sentences about the differences since `remember_checkout`. A later engine compares with the new state."""
     path = context.folder.root / _BEFORE_FILE
     try:
         before = CheckoutState.model_validate_json(read_regular(path))
@@ -77,7 +77,7 @@ def checkout_changes(context: SweepContext) -> tuple[str, ...]:
 
 
 def read_checkout(repository: Repository) -> CheckoutState:
-    """Return the state of a repository now."""
+    """Return the present state of a repository."""
     refs = {name: commit for name, commit in repository.refs().items() if not _OTHER_REFS.fullmatch(name)}
     files = {path: f"{code} {_stamp(repository.root / path)}" for code, path in repository.uncommitted()}
     head = repository.current_branch() or repository.find("HEAD") or ""
@@ -132,7 +132,7 @@ def _words_of_file(path: str, old: str, new: str) -> str:
 
 
 def _makers_of(context: SweepContext, changes: Iterable[CheckoutDifference]) -> dict[CheckoutDifference, str]:
-    """Return for each change whose transcript names its file, or else the folder of the checkout."""
+    """Return for each change whose transcript mentions its file, or else the folder of the checkout."""
     wanted = list(changes)
     roots = {context.repository.root.absolute(), context.repository.root.resolve()}
     forms = {change: [form for root in roots for form in _forms_of(root / change.path)] for change in wanted}
@@ -159,7 +159,7 @@ def _transcript_of(context: SweepContext, record: TestRecord) -> Path:
 
 
 def _forms_of(path: Path) -> tuple[bytes, ...]:
-    """Return a path as a transcript of JSON lines may hold it."""
+    """Return the forms of a path in a transcript of JSON lines."""
     return tuple(dict.fromkeys((os.fsencode(path), dumps(str(path))[1:-1].encode())))
 
 

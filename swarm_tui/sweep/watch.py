@@ -1,4 +1,4 @@
-"""From an agent's files to events."""
+"""Turn the files and states of an agent into events."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
@@ -25,30 +26,31 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.work_events import Said
 from swarm_tui.limits.events import ApiError
 from swarm_tui.model.event import Event
+from swarm_tui.model.questions import ClosedQuestion
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.money.events import Spent, most_dollars
+from swarm_tui.questions.events import BY_TYPING, AskClosed, Asked
 from swarm_tui.sweep.agent_files import CommitLog, FileTail, ObservedFiles, TryReader
-from swarm_tui.sweep.question_tracker import QuestionTracker
 from swarm_tui.transcripts.locate import choose_transcript, subagent_logs
 
 SIZE_LIMIT: Final = 500_000_000
 
 
 class KeptTranscript:
-    """A file of the sweep that grows with the transcript; the harvest replaces it by the whole one."""
+    """A copy of the transcript in the sweep folder that grows with it; pulling the work replaces it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._size = -1
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Append lines; the first ones begin the file anew, for an earlier attempt may have left one."""
+        """Append lines. The first ones replace the file, which may be from an earlier attempt."""
         content = b"".join(line + b"\n" for line in lines)
         if not content or self._size + len(content) > SIZE_LIMIT:
             return
         is_first = self._size < 0
-        # Without room for it the sweep goes on: the harvest brings the whole one.
+        # If the disk is full, this copy stays incomplete. Pulling the work brings the whole transcript.
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with os.fdopen(appending_descriptor(self._path), "ab") as file:
@@ -58,21 +60,21 @@ class KeptTranscript:
         self._size = max(self._size, 0) + len(content)
 
 
-# One observation may fall into the moment in which an agent changes its state, so it takes two, a second apart.
+# A poll may hit the moment in which an agent changes its state, so two polls are necessary.
 CONFIRMATIONS: Final = 2
 SEARCH_INTERVAL: Final = 1.0
 SAID_INTERVAL: Final = 1.0
 SPENT_INTERVAL: Final = 5.0
-# An agent that goes on writing is not silent, also when what it says stays the same: `uses Bash`.
+# An agent that keeps writing is not silent, even if its last line stays the same, such as `uses Bash`.
 HEARD_INTERVAL: Final = 30.0
-# So long after its hand-in an agent may go on with its last turn.
+# Seconds that an agent may take to finish its last turn after it has submitted its work.
 LAST_WORDS_LIMIT: Final = 60.0
-# So long it is waited for the files that tell of the turn of an agent that has handed in.
+# Seconds to wait for the files with the state of an agent that has submitted its work.
 UNSEEN_LIMIT: Final = 5.0
-# A dialog of a full-screen program stands at the end of the screen.
+# The lines at the end of the screen that may contain a dialog.
 DIALOG_LINES: Final = 20
 _RULE_LENGTH: Final = 20
-# Limits of a subscription last a week at most; what an agent's files say beyond that is not believed.
+# Limits of a subscription last a week at most. Later times in an agent's files are ignored.
 LONGEST_LIMIT: Final = 8 * 86_400.0
 _Watched = Literal[State.RUNNING, State.WAITING]
 _END_OF: Final[dict[AgentState | None, AgentEnd]] = {
@@ -82,12 +84,53 @@ _END_OF: Final[dict[AgentState | None, AgentEnd]] = {
 }
 
 
+@dataclass(slots=True)
+class QuestionTracker:
+    """Turns what an agent asks through its hook into events."""
+
+    test: str
+    typed_until: float = 0.0
+    """When a text was last typed into its terminal, by the wall clock; `inf` while it is being typed."""
+    _open: set[str] = field(default_factory=set)
+    _recorded_until: float = 0.0
+    """An earlier engine has recorded all questions up to this time."""
+    _ended: int = 0
+    """The number of closed questions that were read."""
+
+    def continue_from(self, record: TestRecord) -> None:
+        """Continue where the journal ends."""
+        self._open = {asked.ask.id for asked in record.asks}
+        self._recorded_until = record.asked_until
+
+    def new_events(self, observer: AgentObserver) -> list[Event]:
+        """Return the questions that were asked or closed since the last call."""
+        events: list[Event] = []
+        for ended in islice(observer.closed_questions.values(), self._ended, None):
+            self._ended += 1
+            if ended.ask.id not in self._open and ended.ask.at > self._recorded_until:
+                events.append(Asked(test=self.test, ask=ended.ask))
+            elif ended.ask.id not in self._open:
+                continue
+            self._open.discard(ended.ask.id)
+            events.append(AskClosed(test=self.test, ask=ended.ask.id, why=self._why(ended)))
+        for identity, ask in observer.open_questions.items():
+            if identity not in self._open and ask.at > self._recorded_until:
+                self._open.add(identity)
+                events.append(Asked(test=self.test, ask=ask))
+        return events
+
+    def _why(self, ended: ClosedQuestion) -> str:
+        # If mngr does not soon see that a text has arrived, it presses Enter again, which answers a dialog.
+        is_by_keys = ended.why in ("on the screen", "interrupted")
+        return BY_TYPING if is_by_keys and ended.ask.at <= self.typed_until else ended.why
+
+
 class WatchedTask(Protocol):
-    """What has to be known of an agent's job to watch the agent."""
+    """The part of an agent's job that is necessary to follow the agent."""
 
     @property
     def key(self) -> str:
-        """The test, as the journal names it, or INTEGRATOR."""
+        """The test as named in the journal, or INTEGRATOR_KEY."""
 
     @property
     def kind(self) -> AgentType: ...
@@ -95,7 +138,7 @@ class WatchedTask(Protocol):
 
 @dataclass(slots=True)
 class AgentFollower:
-    """One living agent. Times are those of the monotonic clock: the wall clock may jump."""
+    """Follows one agent. Times are those of the monotonic clock, because the wall clock may jump."""
 
     task: WatchedTask
     address: AgentAddress
@@ -103,39 +146,39 @@ class AgentFollower:
     timeout: float
     wait_timeout: float
     is_foreign: bool = False
-    """Whether it was made by others: it has no work to hand in, and our hook does not tell what it asks."""
+    """Whether no sweep launched it: it has no work to submit, and no hook that reports its questions."""
     state: _Watched = State.RUNNING
     waiting_since: float | None = None
     excused: float = 0.0
-    """How long the agent has waited for a person or for its model: its time limit does not count that."""
+    """How long the agent has waited for the user or for its model. Its time limit excludes that."""
     _excused_since: float | None = None
     questions: int = 0
     kept_transcript: KeptTranscript | None = None
-    """Where the transcript is kept, if its file is not on this machine, or not one file."""
+    """Where the transcript is kept if it is on another host or in several files."""
     handed_in_at: float | None = None
-    """When the agent's archive was seen first."""
+    """When the agent's archive was first seen."""
     is_unread: bool = True
-    """Nothing of it has been read yet, so that nobody is told what it writes."""
+    """Whether none of its files was read yet, so that their changes are not reported."""
     _tries: FileTail = field(init=False)
     _reader: TryReader = field(init=False)
     _commit_log: CommitLog = field(init=False)
     _transcript: str | None = None
     _logs: dict[str, FileTail] = field(default_factory=dict)
-    """The transcript and the logs of subagents, by their paths."""
+    """The transcript and the logs of subagents, by path."""
     _summary: TranscriptSummary = field(init=False)
     _recorded: TranscriptSummary = field(init=False)
     _observed_files: ObservedFiles | None = field(init=False)
     _asks: QuestionTracker = field(init=False)
     _shown: Seen | None = None
-    """What was recorded last of the agent's state."""
+    """The last recorded state of the agent."""
     _searched_at: float = float("-inf")
     _said_at: float = float("-inf")
     _spent_at: float = float("-inf")
     _has_written: bool = False
-    """Whether its transcript has grown since what it says was recorded last."""
+    """Whether its transcript has grown since its last line was recorded."""
     _was_active: bool = False
     _process: tuple[AgentState | None, int] = ("RUNNING", 0)
-    """The last state of its process, and how often it was seen in a row."""
+    """The last state of its process, and how many polls in a row have returned it."""
 
     def __post_init__(self) -> None:
         self._tries = FileTail(AgentFile(self.address, TRIES_PATH))
@@ -148,7 +191,7 @@ class AgentFollower:
         self._observed_files = ObservedFiles(self.address, observer) if observer is not None else None
 
     def continue_from(self, record: TestRecord) -> None:
-        """Continue where the journal ends for an agent that was watched before."""
+        """Continue where the journal ends, for an agent that an earlier engine followed."""
         self._reader = TryReader(self.task.key, record.tries)
         self._recorded.last_line = record.last_line
         self._commit_log.continue_from(record.commits)
@@ -165,42 +208,42 @@ class AgentFollower:
 
     @property
     def observer(self) -> AgentObserver | None:
-        """What tells from the agent's own files what it does."""
+        """The state of the agent according to its own files."""
         return self._observed_files.observer if self._observed_files is not None else None
 
     def note_typing(self, until: float) -> None:
-        """Take note of until when a text is typed into its terminal, by the wall clock; `inf` while it is."""
+        """Set until when text is typed into its terminal, by the wall clock; `inf` while it is being typed."""
         self._asks.typed_until = until
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether its process was seen in its present state only once, so that nothing is concluded yet."""
+        """Whether only one poll has returned the present state of its process, so that it is not certain."""
         return self._process[1] < CONFIRMATIONS
 
     @property
     def repeats(self) -> CallRepeats:
-        """How often the agent has made the same call."""
+        """How often the agent has repeated a call."""
         return self._summary.repeats
 
     @property
     def has_archive(self) -> bool:
-        """Whether the agent has handed in its work."""
+        """Whether the agent has submitted its work."""
         return self.handed_in_at is not None
 
     def is_ready_to_harvest(self, now: float, clock: float) -> bool:
-        """Return whether the work was submitted, and the agent's turn is over: until then its log lacks the end."""
+        """Return whether the work was submitted and the agent's turn is over. Before that, its log is incomplete."""
         if self.handed_in_at is None:
             return False
         if self.observer is None:
             return True
         observation = self.observer.observe(clock)
         if observation is None:
-            # A quick agent may be done before its own files have been found, on other hosts above all.
+            # A quick agent may finish before its files are found, above all on other hosts.
             return now >= self.handed_in_at + UNSEEN_LIMIT
         return not self.is_mid_turn(clock) or now >= self.handed_in_at + LAST_WORDS_LIMIT
 
     def is_mid_turn(self, clock: float) -> bool:
-        """Return whether the agent, or a subagent of it, still works or asks something."""
+        """Return whether the agent or one of its subagents is still working or asks a question."""
         observation = self.observer.observe(clock) if self.observer is not None else None
         if self.observer is None or observation is None:
             return False
@@ -208,7 +251,7 @@ class AgentFollower:
         return not is_over or bool(self.observer.open_questions)
 
     def is_searched(self, now: float) -> bool:
-        """Return whether the agent's files are to be looked for now."""
+        """Return whether it is time to search for the agent's files."""
         has_all = self._transcript is not None and self._observed_files is None
         is_due = not has_all and now >= self._searched_at + SEARCH_INTERVAL
         if is_due:
@@ -217,7 +260,7 @@ class AgentFollower:
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The patterns of the files that are to be looked for."""
+        """The patterns of the files to search for."""
         observed = self._observed_files.observer.files if self._observed_files is not None else ()
         return (*self.task.kind.transcript_sources.patterns, *(file.pattern for file in observed))
 
@@ -233,14 +276,14 @@ class AgentFollower:
             self._observed_files.set_found(files)
 
     def read_requests(self) -> list[ReadRequest]:
-        """Return what is to be read of the agent's files."""
+        """Return the next reads of the agent's files."""
         observed = self._observed_files.requests() if self._observed_files is not None else []
         logs = [log.request for log in self._logs.values()]
         archive = ReadRequest(AgentFile(self.address, ARCHIVE_PATH))
         return [archive, self._tries.request, self._commit_log.request, *logs, *observed]
 
     def new_events(self, slices: Sequence[FileSlice | None], now: float) -> list[Event]:
-        """Return the events that follow from the answers to `read_requests`."""
+        """Return the events in the answers to `read_requests`."""
         rest = iter(slices)
         self.is_unread = False
         has_archive = next(rest) is not None
@@ -277,9 +320,9 @@ class AgentFollower:
         return events
 
     def _dollars(self) -> float | None:
-        """Return what the agent has spent: the sum of its log, or its own sum, which comes later and lacks nothing.
+        """Return what the agent has spent: the sum of its log, or its own sum, which comes later and is complete.
 
-        Its own sum is ignored if its tokens cannot cost that much: it is a line that the agent can write.
+        Its own sum is ignored if its tokens cannot cost that much, because the agent can write that line.
         """
         own = self.observer.dollars if self.observer is not None else None
         summed = self._summary.dollars
@@ -288,7 +331,7 @@ class AgentFollower:
         return max(own, summed or 0.0)
 
     def held_back_events(self) -> list[Event]:
-        """Return what the intervals have held back so far."""
+        """Return the events that the intervals have held back."""
         self._said_at = self._spent_at = float("-inf")
         return self._transcript_events(0.0)
 
@@ -297,8 +340,8 @@ class AgentFollower:
     ) -> tuple[Seen | None, AgentEnd | None]:
         """Return the change of state, or the end, that follows from the state of the agent's process.
 
-        Where the agent's own files say what it does, they are believed instead, as long as the process lives. None is
-        the state of an agent that does not exist; `clock` is the time since 1970, `screen` what its terminal shows.
+        While the process lives, the agent's own files take precedence. `process` is None for an agent that does not
+        exist; `clock` is the time since 1970, and `screen` the content of its terminal.
         """
         state, times = self._process
         self._process = (process, times + 1 if process == state else 1)
@@ -319,7 +362,7 @@ class AgentFollower:
         return None, _END_OF[process]
 
     def needs_screen(self, now: float, clock: float) -> bool:
-        """Return whether only its terminal can tell what the agent does: a dialog may stand there since its start."""
+        """Return whether only its terminal can show its state: a dialog may be open since its start."""
         kind = self.task.kind
         if self._observed_files is None or not kind.dialog_signs or now < self.started + kind.ready_within:
             return False
@@ -342,7 +385,7 @@ class AgentFollower:
         return replace(observation, api_error=api_error)
 
     def _in_its_words(self, observation: Observation) -> Observation:
-        """Return what is known from its session file alone with what its transcript says that it asks."""
+        """Return an observation from its session file with the question in its transcript."""
         if not observation.needs_user or observation.source != "session file":
             return observation
         if observation.needs_terminal:
@@ -351,7 +394,7 @@ class AgentFollower:
         return replace(observation, question=self._summary.question or "its turn is over")
 
     def _record_observation(self, observation: Observation, now: float) -> Seen | None:
-        """Return the event of an observation; None when it says what is known already."""
+        """Return the event of an observation, or None if nothing has changed."""
         state: _Watched = State.WAITING if observation.needs_user else State.RUNNING
         seen = Seen(
             test=self.task.key,
@@ -376,7 +419,7 @@ class AgentFollower:
         return seen
 
     def _excuse(self, is_excused: bool, now: float) -> None:
-        """Count the time in which the agent could not work from its time limit, or go on to do so."""
+        """Start or stop excluding time from the time limit."""
         if is_excused:
             self._excused_since = self._excused_since or now
         elif self._excused_since is not None:
@@ -384,14 +427,14 @@ class AgentFollower:
             self._excused_since = None
 
     def last_api_error(self, clock: float) -> ApiError | None:
-        """Return the API error of the last observation."""
+        """Return the API error that the agent had at the last poll."""
         observation = self.observer.observe(clock) if self.observer is not None else None
         if observation is not None:
             return observation.api_error
         return self._shown.trouble if self._shown is not None else None
 
     def overdue_end(self, now: float) -> AgentEnd | None:
-        """Return the end of an agent that has worked, or waited for an answer, longer than it may."""
+        """Return the end of an agent that has exceeded its time limit, or its limit for waiting."""
         if self.waiting_since is not None:
             return AgentEnd.NO_ANSWER if now - self.waiting_since >= self.wait_timeout else None
         excused = self.excused + (now - self._excused_since if self._excused_since is not None else 0.0)
@@ -403,9 +446,9 @@ def has_given_up(api_error: ApiError | None) -> bool:
 
 
 def find_dialog(screen: str, signs: Sequence[str]) -> str:
-    """Return what a dialog at the end of a screen says, up to the first line that only a dialog shows; "" without one.
+    """Return the text of a dialog at the end of a screen, up to the first line that only a dialog has; "" without one.
 
-    It begins below a line that is drawn from side to side; where there is none, only that line itself is returned.
+    The dialog begins below a horizontal line. Without one, only the recognized line is returned.
     """
     lines = [line.strip() for line in plain_lines(screen).rstrip().split("\n")[-DIALOG_LINES:]]
     end = next((place for place, line in enumerate(lines) if any(re.search(sign, line) for sign in signs)), None)
@@ -417,7 +460,7 @@ def find_dialog(screen: str, signs: Sequence[str]) -> str:
 
 
 async def read_new_events(hosts: Hosts, watches: Sequence[AgentFollower], now: float) -> list[Event]:
-    """Read the files of many agents at once; return the events that follow from what is new in them."""
+    """Read the files of many agents at once, and return the events in their new content."""
     searched = [watch for watch in watches if watch.is_searched(now)]
     if searched:
         patterns = tuple(dict.fromkeys(pattern for watch in searched for pattern in watch.patterns))

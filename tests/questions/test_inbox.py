@@ -135,8 +135,10 @@ def test_groups_are_sorted_by_urgency() -> None:
 
 def test_failed_result_shows_reason_not_failed_try() -> None:
     failure = "test_shop.py:3: assert 8 == 2"
-    record = done("f", Result.FAILED, reason="its archive holds no outcome", tries=(Try(1, False, 1.0, 2.0, failure),))
-    assert groups_of(record) == [("failed", 1, "its archive holds no outcome")]
+    record = done(
+        "f", Result.FAILED, reason="its archive contains no report", tries=(Try(1, False, 1.0, 2.0, failure),)
+    )
+    assert groups_of(record) == [("failed", 1, "its archive contains no report")]
 
 
 def test_claim_needs_user_only_if_unmeasurable() -> None:

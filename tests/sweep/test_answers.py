@@ -138,7 +138,7 @@ async def test_nothing_is_answered_twice(begin: Begin) -> None:
         (item,) = await until_asked(agents, 1)
         both = await asyncio.gather(agents.answer(item), agents.answer(item, by="bob", text="no"))
         assert both[0] == ""
-        assert "ann has answered it already" in both[1]
+        assert "already answered by ann" in both[1]
         assert await agents.answer(item, by="bob") == GONE
         assert [answer["by"] for answer in agents.taken] == ["ann"]
 
@@ -159,7 +159,7 @@ async def test_somebody_at_the_terminal_was_first(begin: Begin) -> None:
         agents.why = "on the screen"
         agents.ask(0)
         (item,) = await until_asked(agents, 1)
-        assert "it was over first (on the screen): the answer was not used" in await agents.answer(item)
+        assert "it was closed first (on the screen): the answer was not used" in await agents.answer(item)
 
 
 async def test_a_hook_that_has_died_is_said_and_its_ask_is_not_answered_again(begin: Begin) -> None:
@@ -169,9 +169,9 @@ async def test_a_hook_that_has_died_is_said_and_its_ask_is_not_answered_again(be
         agents.ask(1)
         items = await until_asked(agents, 2)
         words = await agents.answer(*items)
-        assert "its hook has not taken it: answer it in its terminal" in words
+        assert "the agent has not taken the answer yet: answer in its terminal" in words
         assert words.endswith("1 other not tried, because the first one failed")
-        assert "ann has answered it already" in await agents.answer(items[0], by="bob", text="no")
+        assert "already answered by ann" in await agents.answer(items[0], by="bob", text="no")
 
 
 async def test_a_file_that_lies_there_already_is_an_answer(begin: Begin) -> None:

@@ -246,7 +246,7 @@ def test_only_other_branch_is_used(clone: Clone) -> None:
     tip = clone.copy.commit("[FIX_IMPL] Mend", {"a": "2\n"})
     fetched = clone.fetch()
     assert (fetched.tip, [commit.subject for commit in fetched.commits]) == (tip, ["[FIX_IMPL] Mend"])
-    assert fetched.remarks == ("it committed on the branch feature/fix instead of its own branch",)
+    assert fetched.remarks == ("it committed on the branch feature/fix, not on the expected branch",)
     assert clone.user.git("rev-parse", REF) == tip
     assert clone.held() == []
     assert clone.fetch() == fetched

@@ -82,7 +82,7 @@ def test_results_name_commits_elsewhere(swept: tuple[Program, GitProject]) -> No
     program, project = swept
     tests = {test["test"].partition("::")[2]: test for test in program.status()["tests"]}
     assert tests["test_branch"]["result"] == "impl_fix"
-    assert "it committed on the branch feature instead of its own branch" in tests["test_branch"]["reason"]
+    assert "it committed on the branch feature, not on the expected branch" in tests["test_branch"]["reason"]
     assert tests["test_detached"]["result"] == "unresolved"
     assert "no commit of that kind" in tests["test_detached"]["reason"]
     assert "the agent left 1 commit on a detached HEAD, kept as refs/swarm-held/" in tests["test_detached"]["reason"]

@@ -244,8 +244,8 @@ async def test_an_agent_that_ends_in_trouble_is_launched_again_and_never_failed(
         await runner.run(RequestHandler(context, runner))
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
     assert len(mngr.created) == 5
-    reasons = {line.text for line in context.state.log if "in trouble" in line.text}
-    assert "queued again: its agent ended while in trouble: API busy" in reasons
+    reasons = {line.text for line in context.state.log if "API error" in line.text}
+    assert "queued again: its agent exited during an API error: API busy" in reasons
 
 
 async def test_one_request_releases_a_lost_login(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def submits_no_archive(_: Copy) -> bytes:
 
 AGENTS: dict[str, tuple[Callable[[Copy], bytes], Result, str, str]] = {
     "honest": (honest, Result.IMPL_FIX, "", ""),
-    "sparse": (submits_sparse_file, Result.FAILED, "its archive holds no outcome", ""),
+    "sparse": (submits_sparse_file, Result.FAILED, "its archive contains no report", ""),
     "git entry": (submits_entry(".git"), Result.UNRESOLVED, "invalid commits", ""),
     "parent entry": (submits_entry(".."), Result.UNRESOLVED, "invalid commits", ""),
     "slash entry": (submits_entry("a/b"), Result.UNRESOLVED, "invalid commits", ""),

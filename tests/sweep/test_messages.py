@@ -29,11 +29,11 @@ class Unreachable(FakeHost):
     [
         ({}, ""),
         ({"state": "RUNNING"}, ""),
-        ({"state": "DONE"}, "does not run any more"),
-        ({"state": "STOPPED"}, "does not run any more"),
-        ({"state": "REPLACED"}, "does not run any more"),
-        ({"is_at_prompt": True}, "does not run any more"),
-        (None, "cannot be seen: ps is not installed"),
+        ({"state": "DONE"}, "is no longer running"),
+        ({"state": "STOPPED"}, "is no longer running"),
+        ({"state": "REPLACED"}, "is no longer running"),
+        ({"is_at_prompt": True}, "is no longer running"),
+        (None, "its state is unknown: ps is not installed"),
     ],
 )
 async def test_a_text_is_typed_only_where_an_agent_reads_it(

@@ -133,12 +133,12 @@ def test_two_engines_a_copy_and_a_newer_version_are_told_apart(program: Program,
     assert program.call("status", str(copy)).returncode == 0
     refused = program.call("resume", "--headless", str(copy))
     assert refused.returncode == 2
-    assert "is a copy: it can be looked at" in refused.stderr
+    assert "is a copy of a sweep" in refused.stderr
     spec = json.loads((copy / "sweep.json").read_text())
     (copy / "sweep.json").write_text(json.dumps(spec | {"version": 99}))
     newer = program.call("resume", "--headless", str(copy))
     assert newer.returncode == 2
-    assert "made by a newer swarm-tui" in newer.stderr
+    assert "created by a newer swarm-tui" in newer.stderr
 
 
 def _process_of(agent: str) -> int:

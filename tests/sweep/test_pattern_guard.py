@@ -18,7 +18,7 @@ from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.pattern_guard import PatternGuard
+from swarm_tui.sweep.guards import PatternGuard
 
 CAUSE = "OSError: no base"
 

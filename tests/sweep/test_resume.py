@@ -395,8 +395,8 @@ async def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: 
     context.record(Launched(test=next(context.state.tests()).test, agent_id="agent-1"))
     await check_continued(context.folder, context.spec)
     for change, words in (
-        ({"version": 99}, "made by a newer swarm-tui"),
-        ({"repository": "/nowhere"}, "not there any more"),
+        ({"version": 99}, "created by a newer swarm-tui"),
+        ({"repository": "/nowhere"}, "does not exist any more"),
         ({"sweep": "another"}, "is a copy"),
         ({"mngr": structs.replace(context.spec.mngr, host_dir="/nowhere")}, "not on this machine"),
     ):

@@ -15,9 +15,9 @@ from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.work_events import Committed
 from swarm_tui.limits.events import Stuck
 from swarm_tui.sweep.agent_files import COMMIT_LOG, INTERVAL, CommitLog
+from swarm_tui.sweep.guards import StuckAgents
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
-from swarm_tui.sweep.stuck_agents import StuckAgents
 from tests.git_project import GitProject
 from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 from tests.waiting import PATIENCE, eventually

@@ -87,7 +87,7 @@ async def test_another_sweeps_agent_of_the_same_name_is_never_touched(tmp_path: 
     await run(context)
     ended = context.state.records[record.test]
     assert ended.result is Result.FAILED
-    assert "which this sweep did not make" in ended.reason
+    assert "which this sweep did not create" in ended.reason
     assert mngr.agents[record.agent].agent_id == stranger.agent_id
 
 
@@ -121,9 +121,9 @@ async def test_requests_that_cannot_be_are_answered_with_the_reason(tmp_path: Pa
     await run(context)
     answers = [context.state.answers[request.id] for request in asked]
     assert [answer.is_done for answer in answers] == [False, False, False]
-    assert "0 slots cannot be" in answers[0].detail
-    assert "no such test is no test of this sweep" in answers[1].detail
-    assert "had already ended" in answers[2].detail
+    assert "invalid number of slots: 0" in answers[0].detail
+    assert "not a test of this sweep: no such test" in answers[1].detail
+    assert "has already exited" in answers[2].detail
     assert next(context.state.tests()).result is Result.CLEAN
 
 
@@ -153,7 +153,7 @@ async def test_a_request_about_strangers_touches_nobody(tmp_path: Path) -> None:
     nameless = [append_request(context.folder, kind) for kind in (RequestKind.STOP, RequestKind.MESSAGE)]
     await run(context)
     answers = [context.state.answers[request.id] for request in asked]
-    assert [(answer.is_done, "is no test of this sweep" in answer.detail) for answer in answers] == [(False, True)] * 2
+    assert [(answer.is_done, "not a test of this sweep" in answer.detail) for answer in answers] == [(False, True)] * 2
     assert [context.state.answers[request.id].detail for request in nameless] == ["no test is named"] * 2
     assert not context.state.is_held
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}

@@ -244,7 +244,7 @@ class SweepView:
             self.mark(self._marked_before_range | {test})
 
     def end_range(self) -> bool:
-        """Return whether a range was ended."""
+        """Return whether a range was closed."""
         has_range, self._range_start = self._range_start is not None, None
         if has_range:
             self._changed(VIEW_CHANGED)

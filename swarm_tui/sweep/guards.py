@@ -1,0 +1,120 @@
+"""Record the events that the guards of budget, alerts and stuck agents find due; their decisions are pure functions."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from swarm_tui.failures import alerts
+from swarm_tui.limits import stuck
+from swarm_tui.model.event import INTEGRATOR_KEY
+from swarm_tui.model.formatting import counted
+from swarm_tui.money import budget
+from swarm_tui.money.events import OverBudget, limit_text
+from swarm_tui.sweep.agent_context import AgentWatches
+from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.messages import AgentMessages
+
+ALERT_INTERVAL: Final = 1.0
+STUCK_INTERVAL: Final = 5.0
+GRACE: Final = 120.0
+"""Seconds that an agent has to submit after it reached its limit."""
+
+
+class BudgetGuard:
+    """The budget of one sweep and of its agents."""
+
+    def __init__(self, context: SweepContext, live_agents: AgentWatches, messages: AgentMessages) -> None:
+        self.grace = GRACE
+        self._context = context
+        self._live_agents = live_agents
+        self._messages = messages
+        self._asked_at: dict[str, float] = {}
+        """When each agent was asked, by the monotonic clock; after a resume, when this engine first saw it."""
+        self._tasks: set[asyncio.Task[list[str]]] = set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an agent is being asked."""
+        return bool(self._tasks)
+
+    def work(self, group: asyncio.TaskGroup, now: float) -> list[str]:
+        """Record the events that are due. Return the tests whose agents were asked to submit and did not in time."""
+        context = self._context
+        working = [
+            test
+            for test, watch in self._live_agents.watches.items()
+            if test != INTEGRATOR_KEY and not watch.has_archive
+        ]
+        for event in list(budget.due_events(context.state, working)):
+            context.record(event)
+            if isinstance(event, OverBudget):
+                text = budget.SUBMIT_NOW.format(budget=limit_text(event.budget))
+                task = group.create_task(self._messages.send([event.test], text, by="the budget"))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        asked = [test for test in working if context.state.record_of(test).over_budget_at is not None]
+        self._asked_at = {test: self._asked_at.get(test, now) for test in asked}
+        return [test for test, since in self._asked_at.items() if now - since >= self.grace]
+
+
+class PatternGuard:
+    """The alerts of one sweep, and the tests that are held because of them."""
+
+    def __init__(self, context: SweepContext) -> None:
+        self._context = context
+        self._counts = alerts.CauseCounts()
+        self._due = 0.0
+        self._idle_since: float | None = None
+
+    def work(self, now: float) -> None:
+        """Record the events that are due."""
+        if now < self._due:
+            return
+        self._due = now + ALERT_INTERVAL
+        context = self._context
+        for event in list(
+            alerts.due_events(context.state, self._counts, context.spec.alert, context.spec.hold_similar)
+        ):
+            context.record(event)
+
+    def unreleased(self, now: float, queue: list[str], *, is_idle: bool) -> list[str]:
+        """Return the tests to stop: held tests, if the sweep has waited too long for nothing but their release."""
+        records = self._context.state.records
+        if not (is_idle and queue and all(records[test].held_for for test in queue)):
+            self._idle_since = None
+            return []
+        if self._idle_since is None:
+            self._idle_since = now
+            tests = counted(len(queue), "test")
+            self._context.note(
+                f"only {tests} held because of similar failures are left; release or stop them", level="warning"
+            )
+        return queue if now - self._idle_since >= self._context.spec.wait_timeout else []
+
+
+@dataclass(slots=True)
+class StuckAgents:
+    """The agents of one sweep that are stuck."""
+
+    context: SweepContext
+    live_agents: AgentWatches
+    messages: AgentMessages
+    _due: float = 0.0
+    _nudges: set[asyncio.Task[list[str]]] = field(default_factory=set)
+
+    def work(self, group: asyncio.TaskGroup, clock: float) -> None:
+        """Record the events that are due; `clock` is the time since 1970."""
+        if 0 <= clock - self._due < STUCK_INTERVAL:
+            return
+        self._due = clock
+        watches = self.live_agents.watches.items()
+        calls = {test: (watch.repeats.call, watch.repeats.times) for test, watch in watches if test != INTEGRATOR_KEY}
+        for event in list(stuck.due_events(self.context.state, calls, clock, is_nudging=self.context.spec.is_nudging)):
+            self.context.record(event)
+            if event.is_nudged:
+                text = stuck.NUDGE.format(reason=event.reason)
+                task = group.create_task(self.messages.send([event.test], text, by="swarm-tui"))
+                self._nudges.add(task)
+                task.add_done_callback(self._nudges.discard)
