@@ -147,7 +147,7 @@ class Attacher:
         return ()
 
     def run(self, prepared: PreparedAttach) -> int:
-        """Give our terminal to the agent's until the user detaches. Block, and return the exit code.
+        """Connect our terminal to the agent's until the user detaches. Block, and return the exit code.
 
         Start nothing, even if the engine stops the agent at this moment. If the agent's program has exited,
         `mngr connect` would restart or refuse the agent, so show its last screen with tmux.
