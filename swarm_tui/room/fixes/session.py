@@ -229,7 +229,7 @@ class ReviewSession:
 
     def decide(self, row: Change, verdict: Verdict) -> None:
         """Record a verdict and go to the next open row."""
-        self.review.set_verdict(row, verdict)
+        self.review.set_verdicts([(row, verdict)])
         if verdict is not Verdict.CLEAR:
             self._go_to_next_open(row)
         self.change_plan()
