@@ -118,6 +118,7 @@ TRACING_SHARE: Final = 0.3
 # Runs without a fix and with the fix of the unexpected result. Detects 63 of 64 tests that fail every other time.
 FLAKY_RUNS: Final = 3
 STEADY_RUNS: Final = 2
+TIME_LIMIT_REACHED: Final = "the time limit was reached"
 
 Progress = Callable[[str], None]
 
@@ -173,9 +174,9 @@ class FixMeasurement:
         every = len(self._inputs.tests)
         self._meter.expect(len(candidates) + len(others) + len(self._fixes) * len(candidates) + every)
         self._meter.begin("running the tests without any fix", len(candidates) + len(others), TESTS)
-        before, why_not = await self._look_at_all([*candidates, *others])
-        if why_not:
-            return {entry.fix.chosen.id: reported_effect(entry.fix, why_not) for entry in self._fixes}
+        before = await self._look_at_all([*candidates, *others])
+        if isinstance(before, str):
+            return {entry.fix.chosen.id: reported_effect(entry.fix, before) for entry in self._fixes}
         concerned = [await asyncio.to_thread(self._concerned_by, entry) for entry in self._fixes]
         affected = [
             [test for test in candidates if test in entry.fix.tests or concern.may_be(test)]
@@ -191,9 +192,10 @@ class FixMeasurement:
         for entry, tests, concern, run in zip(self._fixes, affected, concerned, results, strict=True):
             # The parent of the fix is another fix, whose tree was just measured.
             known = await self._run_on(entry.before, tests) if entry.before and not isinstance(run, str) else before
-            if isinstance(run, str) or isinstance(known, str):
-                why_not = run if isinstance(run, str) else str(known)
-                effects[entry.fix.chosen.id] = reported_effect(entry.fix, why_not)
+            if isinstance(run, str):
+                effects[entry.fix.chosen.id] = reported_effect(entry.fix, run)
+            elif isinstance(known, str):
+                effects[entry.fix.chosen.id] = reported_effect(entry.fix, known)
             else:
                 known = replace(
                     known, outcomes={test: known.outcomes[test] for test in tests if test in known.outcomes}
@@ -208,17 +210,20 @@ class FixMeasurement:
             self._progress(f"{runs.fix.chosen.subject}: {counted(len(effect.turned_green), 'test')} fixed")
         return effects
 
-    async def _look_at_all(self, tests: Sequence[str]) -> tuple[TestRun, str]:
-        """Run all tests without any fix; with many fixes, also trace the code that each test executes."""
-        if len(self._fixes) < FIXES_WORTH_TRACING:
-            return await self._run_before(tests)
-        (before, why_not), traced = await asyncio.gather(self._run_before(tests), self._run_traced(tests))
-        if traced is not None and not why_not:
+    async def _look_at_all(self, tests: Sequence[str]) -> TestRun | str:
+        """Run all tests without any fix; with many fixes, also trace the code that each test executes.
+
+        Return the reason if nothing can be measured.
+        """
+        before, traced = await asyncio.gather(self._run_on(self._tree_before, tests), self._run_traced(tests))
+        if isinstance(before, TestRun) and not before.outcomes:
+            return "pytest reported no tests"
+        if isinstance(before, TestRun) and traced is not None:
             self._concerns = Concerns(self._space, self._tree_before, traced, before)
-        return before, why_not
+        return before
 
     async def _run_traced(self, tests: Sequence[str]) -> TracedRun | None:
-        if not self._inputs.python or self._seconds_left <= 0:
+        if len(self._fixes) < FIXES_WORTH_TRACING or not self._inputs.python or self._seconds_left <= 0:
             return None
         with contextlib.suppress(SwarmError):
             seconds = self._seconds_left * TRACING_SHARE
@@ -264,7 +269,9 @@ class FixMeasurement:
             return updated
         self._progress(f"finding the fix that breaks {counted(len(tests), 'test')}")
         self._meter.begin(f"finding the fix that breaks {counted(len(tests), 'test')}")
-        before, _ = await self._run_before(tests)
+        before = await self._run_on(self._tree_before, tests)
+        if isinstance(before, str):
+            return updated
         green = [test for test in tests if before.is_green(test)]
         varying = await self._find_varying(self._tree_before, green, before, STEADY_RUNS)
         steady = [test for test in green if test not in varying]
@@ -288,46 +295,32 @@ class FixMeasurement:
         early, late = await asyncio.gather(*parts)
         return early | late
 
-    async def _run_before(self, tests: Sequence[str]) -> tuple[TestRun, str]:
-        """Run tests without any fix; also return why nothing can be measured, or ""."""
-        if self._inputs.measure_seconds <= 0:
-            return TestRun({}), "measuring is disabled"
-        if not self._inputs.python:
-            return TestRun({}), "the project's Python is unknown"
-        if self._seconds_left <= 0:
-            return TestRun({}), "the time limit was reached"
-        try:
-            before = await self._copies.run(self._tree_before, tests, self._seconds_left)
-        except SwarmError as error:
-            return TestRun({}), plain(error.message, 200)
-        return before, "" if before.outcomes else before.complaint or "pytest reported no tests"
-
     async def _run_with(self, number: int, tests: Sequence[str]) -> TestRun | str:
         """Run tests with one fix; return the reason if that is not possible."""
+        entry = self._fixes[number]
+        foreign = {test.test for test in self._inputs.tests if test.has_foreign_imports}
         try:
-            return await self._run_where_possible(number, tests)
+            if foreign.intersection(entry.fix.tests):
+                return "its tests imported from the user's checkout"
+            if self._doubts[number]:
+                return ", ".join(self._doubts[number])
+            return await self._run_on(entry.tree, tests) if number < MAX_FIXES else TIME_LIMIT_REACHED
         finally:
             self._meter.advance()
 
-    async def _run_where_possible(self, number: int, tests: Sequence[str]) -> TestRun | str:
-        entry = self._fixes[number]
-        foreign = {test.test for test in self._inputs.tests if test.has_foreign_imports}
-        if foreign.intersection(entry.fix.tests):
-            return "its tests imported from the user's checkout"
-        if self._doubts[number]:
-            return ", ".join(self._doubts[number])
-        return await self._run_on(entry.tree, tests) if number < MAX_FIXES else "the time limit was reached"
-
     async def _run_on(self, tree: str, tests: Sequence[str]) -> TestRun | str:
-        if not tests:
-            return TestRun({})
+        """Run tests on a tree; return the reason if that is not possible."""
+        if self._inputs.measure_seconds <= 0:
+            return "measuring is disabled"
+        if not self._inputs.python:
+            return "the project's Python is unknown"
         if self._seconds_left <= 0:
-            return "the time limit was reached"
+            return TIME_LIMIT_REACHED
         try:
-            after = await self._copies.run(tree, tests, self._seconds_left)
+            run = await self._copies.run(tree, tests, self._seconds_left) if tests else TestRun({})
         except SwarmError as error:
             return plain(error.message, 200)
-        return after if after.outcomes else after.complaint or "pytest reported no tests"
+        return run if run.outcomes or not tests else run.complaint or "pytest reported no tests"
 
     async def _find_varying(self, tree: str, tests: Sequence[str], first_run: TestRun, times: int) -> set[str]:
         """Run tests on a tree several times; return those with varying results."""
