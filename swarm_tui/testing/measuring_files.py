@@ -33,7 +33,7 @@ _HOOK: Final = re.compile(
     r"|item|load|make|plugin|pycollect|pyfunc|report|runtest|session|terminal|unconfigure|warning)\w*|pytest\.hookimpl\b"
 )
 _INTERNAL: Final = re.compile(
-    r"\b(PYTEST_\w+|SWARM_\w+|_pytest|swarm_live|os\._exit)\b|^\s*(?:import|from)\s+(pytest)\b|[\"'](pytest)[\"']",
+    r"\b(PYTEST_\w+|SWARM_\w+|_pytest|swarm_live|os\._exit|pluginmanager|f_locals|gc\.get_\w+)\b|^\s*(?:import|from)\s+(pytest)\b|[\"'](pytest)[\"']",
     re.MULTILINE,
 )
 

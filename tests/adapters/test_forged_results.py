@@ -81,6 +81,15 @@ lines = b"".join(secret[:-1] + record.encode() + b"\\n" for record in records())
 os.write(int(os.environ["SWARM_RESULTS"]), lines)
 os._exit(0)
 """
+USES_PLUGIN = """import os, sys
+
+channel = getattr(sys.modules["swarm_live"], "channel", None)
+if channel is not None:
+    for test in ["test_it.py::test_first", "test_it.py::test_second"]:
+        channel.send(kind="finish", test=test, outcome="passed")
+    channel.send(kind="end", code=0)
+    os._exit(0)
+"""
 ENTRY_POINTS = "[pytest11]\nswarm_live = swarm_lives\n"
 METADATA = "Metadata-Version: 2.1\nName: swarm_live\nVersion: 2\n"
 SESSION_GREEN = "def pytest_sessionfinish(session): session.exitstatus = 0\n"
@@ -115,6 +124,7 @@ FORGERIES: dict[str, dict[str, str]] = {
     "another pytest": {"pytest.py": RECORDS + FAKE_RUN},
     "another plugin": {"swarm_live.py": RECORDS + FAKE_RUN},
     "a module that every Python imports": {"sitecustomize.py": RECORDS + FAKE_RUN},
+    "records through our plugin": {"program.py": USES_PLUGIN + PROGRAM},
     "a plugin of the same name": {
         "swarm_live-2.dist-info/entry_points.txt": ENTRY_POINTS,
         "swarm_live-2.dist-info/METADATA": METADATA,

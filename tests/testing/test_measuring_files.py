@@ -76,6 +76,8 @@ def doubts(project: GitProject, files: Files, *, is_program_fix: bool = True) ->
         ("shop.py", PROGRAM + "os._exit(0)\n", "mentions os._exit in shop.py"),
         ("shop.py", "import sys\nif 'pytest' in sys.modules: pass\n", "mentions pytest in shop.py"),
         ("shop.py", "import _pytest.runner\n", "mentions _pytest in shop.py"),
+        ("shop.py", "import gc\nFOUND = gc.get_objects()\n", "mentions gc.get_objects in shop.py"),
+        ("shop.py", "import sys\nCONFIG = sys._getframe(9).f_locals\n", "mentions f_locals in shop.py"),
         ("large.py", "# a\n" * 400_001, "changes large.py, which is too large to check"),
     ],
 )
