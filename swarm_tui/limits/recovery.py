@@ -69,7 +69,7 @@ class Recovery:
     """The tests whose agents are running, as of the last call."""
     _told: dict[str, _Told] = field(default_factory=dict)
     _ended: dict[str, int] = field(default_factory=dict)
-    """How many agents of a test have ended with an API error."""
+    """How many agents of a test have stopped because of an API error."""
     _relaunched: set[tuple[str, int]] = field(default_factory=set)
     """Tests and launches of agents whose login was still refused after a release."""
     _refused_at: dict[str, float] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Recovery:
         self._pause = FIRST_PAUSE
 
     def pause_before_relaunch(self, test: str) -> float:
-        """Return the pause before the next launch of a test whose agent ended with an API error."""
+        """Return the pause before the next launch of a test whose agent stopped because of an API error."""
         times = self._ended[test] = self._ended.get(test, 0) + 1
         return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(times - 1, 10))
 

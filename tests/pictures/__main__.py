@@ -1,4 +1,4 @@
-"""Draws the pictures anew: `python -m tests.pictures [NAME ...]`; `--colours SYSTEM` prints those in fewer colours."""
+"""Redraws the pictures: `python -m tests.pictures [NAME ...]`; `--colours SYSTEM` prints those in fewer colours."""
 
 import asyncio
 import json

@@ -19,31 +19,33 @@ from tests.waiting import finally_shown
 
 SIZES: Final = ((80, 24), (120, 35), (200, 60))
 SINGLE: Final = {
-    "Every test is a cell, the side panel tells of the one under the cursor": Scene(
+    "Every test as a cell, and the side panel of the selected test": Scene(
         "sweep-chips", ("minus", "minus", "plus", "w"), 160, 40
     ),
-    "The same as a table, with tries, time, cost and last words": Scene("sweep-rows", ("plus", "plus", "w"), 160, 40),
+    "The same tests as a table, with tries, time, cost and last output": Scene(
+        "sweep-rows", ("plus", "plus", "w"), 160, 40
+    ),
     "In a light theme": Scene("sweep-light", ("plus", "w"), theme="textual-light"),
     "The fixes in a light theme": Scene("fixes-light", ("3",), theme="textual-light", is_integrated=True),
-    "What speaks for a fix": Scene("fixes-evidence", ("3", "G", "k", "e"), 100, 30, is_integrated=True),
-    "A fix that others build on, and the ways out": Scene(
+    "The evidence for a fix": Scene("fixes-evidence", ("3", "G", "k", "e"), 100, 30, is_integrated=True),
+    "A conflict of a revert, and its solutions": Scene(
         "fixes-conflict", ("3", "k", "n", "k", "c"), 100, 30, is_integrated=True
     ),
 }
-"""What each picture of its own shows, and its scene."""
+"""The scenes with one picture, by title."""
 SCREENS: Final = {
-    "The sweep: what is known of every test": Scene("sweep", ("w",)),
+    "The sweep: the state of every test": Scene("sweep", ("w",)),
     "An agent: its screen, its transcript, its tries": Scene("agent", ("w", "enter")),
-    "The fixes, ranked, and the diff of the one under the cursor": Scene("fixes", ("3",), is_integrated=True),
-    "Patterns: what fails alike, and what sets it apart": Scene("patterns", ("4",)),
-    "The inbox: all that needs a person": Scene("inbox", ("5",)),
-    "The log: what has happened": Scene("log", ("6",)),
-    "The tail: what all agents write": Scene("tail", ("7",)),
+    "The ranked fixes, and the diff of the selected one": Scene("fixes", ("3",), is_integrated=True),
+    "Patterns: failures with the same cause, and what these tests have in common": Scene("patterns", ("4",)),
+    "The inbox: everything that needs you": Scene("inbox", ("5",)),
+    "The log: the events of the sweep": Scene("log", ("6",)),
+    "The tail: the output of all agents": Scene("tail", ("7",)),
     "Help: the keys of a screen": Scene("help", ("question_mark",)),
 }
-"""The screens of the room, each drawn in all sizes."""
+"""The screens of the room, by title, each drawn in all sizes."""
 FEW_COLOURS: Final = {"256": "In 256 colours", "standard": "In 16 colours", "none": "Without colours"}
-"""What a terminal may have less, and what is said of it."""
+"""Colour systems of terminals, and their titles."""
 _COLOURED: Final = ("sweep", "fixes")
 _SYSTEMS: Final = {"256": ColorSystem.EIGHT_BIT, "standard": ColorSystem.STANDARD}
 
@@ -55,9 +57,9 @@ def names_of(scene: Scene) -> list[str]:
 
 def gallery_page() -> str:
     """Return the page of all pictures as Markdown."""
-    lines = ["# Pictures", "", "Made by `python -m tests.pictures`.", ""]
-    lines += ["![A sweep of the demo, from its first agent to the branch that is applied](room.svg)", ""]
-    lines += ["The same as a recording: `asciinema play screenshots/room.cast`.", ""]
+    lines = ["# Pictures", "", "Created by `python -m tests.pictures`.", ""]
+    lines += ["![A sweep of the demo, from the first agent to the applied plan](room.svg)", ""]
+    lines += ["As a recording: `asciinema play screenshots/room.cast`.", ""]
     shown = {title: [scene.name] for title, scene in SINGLE.items()}
     shown |= {title: names_of(scene) for title, scene in SCREENS.items()}
     shown |= {title: [f"{name}-{system}" for name in _COLOURED] for system, title in FEW_COLOURS.items()}
@@ -69,7 +71,7 @@ def gallery_page() -> str:
 
 
 async def draw(scene: Scene, expected: str = "", colours: str = "") -> str:
-    """Return the picture of a scene, once it is the expected one; where none is expected, once it stands still."""
+    """Return the picture of a scene when it is as expected or no longer changes."""
     with sweep_of(scene) as folder:
         async with room_on(folder, scene) as (app, pilot):
             return await _once_drawn(app, pilot, expected, colours)

@@ -1,4 +1,4 @@
-"""The pictures show what the room shows today; `python -m tests.pictures` draws them anew."""
+"""The pictures show the current room; `python -m tests.pictures` redraws them."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.pictures.moving import cast, moving_svg
 from tests.pictures.scenes import FEW_COLOURS, SCREENS, SINGLE, draw, draw_in_sizes, gallery_page
 from tests.pictures.story import COLUMNS, LINES, STILL, TITLE, Frame, tell_story
 
-AGAIN = "`python -m tests.pictures` draws them anew"
+AGAIN = "`python -m tests.pictures` redraws them"
 
 
 pytestmark = pytest.mark.usefixtures("utc")
@@ -32,18 +32,18 @@ def all_kept() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("title", SINGLE)
-async def test_a_picture_shows_what_the_room_shows(title: str) -> None:
+async def test_picture_shows_current_screen(title: str) -> None:
     scene = SINGLE[title]
     assert_as_kept({scene.name: await draw(scene, kept(scene.name))})
 
 
 @pytest.mark.parametrize("title", SCREENS)
-async def test_a_screen_is_shown_in_all_sizes(title: str) -> None:
+async def test_pictures_in_all_sizes_are_current(title: str) -> None:
     assert_as_kept(await draw_in_sizes(SCREENS[title], all_kept()))
 
 
 @pytest.mark.parametrize("system", FEW_COLOURS)
-async def test_a_terminal_with_few_colours_shows_the_same(system: str) -> None:
+async def test_pictures_with_few_colours_are_current(system: str) -> None:
     assert_as_kept(await pictures_in_colours(system, all_kept()))
 
 
@@ -52,7 +52,7 @@ def text_of(frame: Frame) -> str:
 
 
 def screens_of_cast() -> list[str]:
-    """Return what the recording shows after each of its frames."""
+    """Return the screen of the recording after each frame."""
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.Stream(screen)
     shown = []
@@ -64,14 +64,14 @@ def screens_of_cast() -> list[str]:
     return shown[:-1]
 
 
-async def test_the_moving_picture_tells_what_happens_today() -> None:
+async def test_animation_is_current() -> None:
     recorded = screens_of_cast()
     frames = await tell_story(recorded)
     for frame, expected in zip(frames, recorded, strict=True):
         assert text_of(frame) == expected, AGAIN
 
 
-def test_the_moving_picture_is_small_and_needs_no_network() -> None:
+def test_animation_is_small_and_needs_no_network() -> None:
     picture = (FOLDER / "room.svg").read_text(encoding="utf-8")
     assert len(picture.encode()) < 500_000
     assert picture.count("http") == 1, "its namespace"
@@ -81,14 +81,14 @@ def test_the_moving_picture_is_small_and_needs_no_network() -> None:
                 assert word in picture
 
 
-def test_the_page_has_every_picture_and_no_other_lies_about() -> None:
+def test_gallery_lists_exactly_all_pictures() -> None:
     page = gallery_page()
     assert (FOLDER / "README.md").read_text(encoding="utf-8") == page, AGAIN
     shown = set(re.findall(r"\((.*?\.svg)\)", page))
     assert {path.name for path in FOLDER.iterdir()} == shown | {"README.md", "room.cast"}
 
 
-def test_lines_that_stay_are_drawn_once() -> None:
+def test_unchanged_lines_are_drawn_once() -> None:
     from rich.segment import Segment
 
     stays, goes, comes = ((Segment(word),) for word in ("stays", "goes ", "comes"))

@@ -129,9 +129,11 @@ async def shows(pilot: Pilot[str], *words: str) -> str:
 
 
 async def until_computed(app: RoomApp, pilot: Pilot[str]) -> None:
-    """Wait until the Fixes screen has computed its previews."""
+    """Wait until the Fixes screen has computed its previews, or shows a dialog, which its worker waits for."""
     await eventually(
-        lambda: all(worker.is_finished for worker in app.workers if worker.group.startswith("fixes")),
+        lambda: (
+            app.screen.is_modal or all(worker.is_finished for worker in app.workers if worker.group.startswith("fixes"))
+        ),
         "the Fixes screen to be computed",
     )
 
