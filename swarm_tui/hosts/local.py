@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import fnmatch
+import contextlib
 import os
-import stat
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
 from swarm_tui.adapters.mngr_settings import AgentTypes, host_dir_of, mngr_environment
@@ -23,17 +20,16 @@ from swarm_tui.adapters.processes.run import OUTPUT_LIMIT, Finished, run_process
 from swarm_tui.adapters.tmux import Pane, Tmux
 from swarm_tui.errors import AdapterError, NoTmuxServer, raise_shortage
 from swarm_tui.files import read_regular, replacing
+from swarm_tui.hosts import program
 from swarm_tui.hosts.processes import (
     PS_COMMAND,
+    AgentTable,
     ProcessTable,
-    decide_state,
-    expected_process,
-    is_at_prompt,
+    agent_panes,
     parse_processes,
 )
 from swarm_tui.hosts.protocol import (
     AgentAddress,
-    AgentStatus,
     AgentStatuses,
     FileSlice,
     FoundFile,
@@ -43,49 +39,16 @@ from swarm_tui.hosts.protocol import (
 )
 from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
 from swarm_tui.model.spec import MngrSettings
-from swarm_tui.model.text import parse_json, parse_object
+from swarm_tui.model.text import parse_json
 
 # mngr writes a note every 5 s while a pane exists. Older notes mean nothing.
 _PANE_NOTE_LIFETIME: Final = 12.0
 _PS_TIMEOUT: Final = 10.0
 
 
-@dataclass(slots=True)
-class AgentRecords:
-    """mngr's records of agents. A record is read again only if its file has changed."""
-
-    host_dir: Path
-    unreadable: tuple[str, ...] = ()
-    """The ids of agents whose records were never readable."""
-    _records: dict[str, tuple[tuple[int, int], dict[str, Any]]] = field(default_factory=dict)
-
-    def read(self) -> dict[Path, dict[str, Any]]:
-        """Return the records of agents by state folder. While a record is being written, keep its last content."""
-        records: dict[Path, dict[str, Any]] = {}
-        unreadable = []
-        agents = self.host_dir / "agents"
-        entries = list(os.scandir(agents)) if agents.is_dir() else []
-        for entry in entries:
-            folder = Path(entry.path)
-            try:
-                self._records[entry.name] = _read_record(folder / "data.json", self._records.get(entry.name))
-            except FileNotFoundError:
-                # The agent is being created, or was just destroyed.
-                self._records.pop(entry.name, None)
-                continue
-            except (OSError, ValueError):
-                if entry.name not in self._records:
-                    unreadable.append(entry.name)
-                    continue
-            records[folder] = self._records[entry.name][1]
-        self._records = {folder.name: self._records[folder.name] for folder in records}
-        self.unreadable = tuple(unreadable)
-        return records
-
-
-def has_live_pane(state_dir: Path, processes: ProcessTable) -> bool:
+def has_live_pane(state_dir: str, processes: ProcessTable) -> bool:
     """Return whether mngr has just noted a pane of this agent, whose process exists."""
-    note = state_dir / "activity" / "process"
+    note = Path(state_dir, "activity", "process")
     try:
         if time.time() - note.stat().st_mtime > _PANE_NOTE_LIFETIME:
             return False
@@ -100,19 +63,6 @@ async def list_processes(environment: Mapping[str, str]) -> ProcessTable | None:
     processes = parse_processes(finished.text)
     is_whole = finished.code == 0 and not finished.is_truncated and os.getpid() in processes.command_of
     return processes if is_whole else None
-
-
-def _read_record(
-    path: Path, known: tuple[tuple[int, int], dict[str, Any]] | None
-) -> tuple[tuple[int, int], dict[str, Any]]:
-    status = path.stat()
-    signature = (status.st_mtime_ns, status.st_size)
-    if known is not None and known[0] == signature:
-        return known
-    record = parse_object(read_regular(path))
-    if not record.get("id") or not record.get("name"):
-        raise ValueError("not a record of an agent")
-    return signature, record
 
 
 CHANGES_PAUSE: Final = 0.05
@@ -208,8 +158,6 @@ class LocalNews:
 
 
 _CHUNK: Final = 1 << 20
-# An agent can fill its own folders with files.
-_ENTRIES_READ: Final = 1_000
 
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
@@ -228,7 +176,7 @@ class LocalHost:
         self.tmux = Tmux(mngr_environment(mngr, environment))
         folder = host_dir_of(mngr)
         self.host_dir = str(folder)
-        self._records = AgentRecords(folder)
+        self._records = program.AgentRecords()
         self._agent_types = AgentTypes(folder, repository)
         self._news = LocalNews()
         self._changes: LocalChanges | None = None
@@ -246,7 +194,7 @@ class LocalHost:
     async def statuses(self, *, follow: bool = False) -> AgentStatuses:
         try:
             # Read records first, so that an agent that is created now is in the next answer.
-            records = self._records.read()
+            records, unreadable = self._records.read(f"{self.host_dir}/agents")
             panes, processes = await _both(self._panes(), list_processes(self.tmux.environment))
         except AdapterError as error:
             raise HostUnreachable(error.message, error.hint) from error
@@ -254,22 +202,22 @@ class LocalHost:
             raise HostUnreachable(str(error)) from error
         if processes is None:
             raise HostUnreachable("ps lists no processes", "install procps; the ps of busybox is not enough")
-        parent_types = self._agent_types.parents()
+        types = self._agent_types.parents()
+        table = AgentTable(self.name, f"{self.host_dir}/agents", self._prefix, panes, processes, types)
         agents = {}
-        for folder, record in records.items():
-            pane = panes.get(str(record["id"])) or panes.get(self._session_of(record))
-            if pane is None and has_live_pane(folder, processes):
+        for folder, (record, is_active) in records.items():
+            if table.pane_of(record) is None and has_live_pane(f"{table.agents_dir}/{folder}", processes):
                 raise HostUnreachable(
-                    f"the agent {record['name']} lives on another tmux server than the one that was asked",
-                    f"asked with TMUX_TMPDIR={self.tmux.environment.get('TMUX_TMPDIR') or '(not set)'}",
+                    f"the agent {record['name']} runs on another tmux server",
+                    f"TMUX_TMPDIR is {self.tmux.environment.get('TMUX_TMPDIR') or 'not set'}",
                 )
-            expected = expected_process(str(record.get("type")), str(record.get("command") or ""), parent_types)
-            agents[str(record["id"])] = self._status(folder, record, pane, processes, expected)
+            status = table.status(folder, record, is_active=is_active)
+            agents[status.address.agent_id] = status
         if self._changes is not None:
             in_terminals = {pane.process_id for pane in panes.values()} & processes.command_of.keys()
             of_agents = {status.process_id for status in agents.values() if status.process_id is not None}
-            self._changes.follow(records, in_terminals | of_agents)
-        return AgentStatuses(agents, self._records.unreadable)
+            self._changes.follow((Path(table.agents_dir, folder) for folder in records), in_terminals | of_agents)
+        return AgentStatuses(agents, tuple(unreadable))
 
     def on_status_change(self, tell: Callable[[], object]) -> None:
         """Call `tell` when the state of an agent may have changed since the last call of `statuses`."""
@@ -279,52 +227,19 @@ class LocalHost:
         """Return whether all changes of states are reported. If not, poll."""
         return self._changes is not None and self._changes.is_complete
 
-    def _status(
-        self, folder: Path, record: dict[str, Any], pane: Pane | None, processes: ProcessTable, expected: str
-    ) -> AgentStatus:
-        is_active = (folder / "active").exists() and not (folder / "permissions_waiting").exists()
-        state, process_id = decide_state(pane, processes, expected, is_active=is_active)
-        labels = record.get("labels")
-        return AgentStatus(
-            address=AgentAddress(
-                name=str(record["name"]),
-                agent_id=str(record["id"]),
-                session=pane.session if pane is not None else self._session_of(record),
-                state_dir=str(folder),
-                work_dir=str(record.get("work_dir") or ""),
-            ),
-            state=state,
-            process_id=process_id,
-            branch=branch if isinstance(branch := record.get("created_branch_name"), str) else None,
-            labels=labels if isinstance(labels, dict) else {},
-            agent_type=str(record.get("type") or ""),
-            created_at=str(record.get("create_time") or ""),
-            is_at_prompt=is_at_prompt(pane, processes),
-        )
-
-    def _session_of(self, record: Mapping[str, Any]) -> str:
-        return f"{self._prefix}{record['name']}"
-
     async def _panes(self) -> dict[str, Pane]:
-        """Return the agents' panes by agent id and by session; none if no server is running."""
         try:
-            listed = await self.tmux.list_panes()
+            return agent_panes(await self.tmux.list_panes())
         except NoTmuxServer:
             return {}
-        panes: dict[str, Pane] = {}
-        for pane in listed:
-            if pane.is_agent_pane:
-                panes.setdefault(pane.session, pane)
-                if pane.agent_id:
-                    panes.setdefault(pane.agent_id, pane)
-        return panes
 
     # Files.
 
     async def read_files(self, requests: Sequence[ReadRequest], *, follow: bool = False) -> list[FileSlice | None]:
         if follow:
             self._news.follow((request.file.agent.agent_id, request.file.full_path) for request in requests)
-        return [_read_slice(request) for request in requests]
+        with _own_shortage():
+            return [_read_slice(request) for request in requests]
 
     async def find_files(
         self, agents: Sequence[AgentAddress], patterns: Sequence[str], *, follow: bool = False
@@ -332,7 +247,9 @@ class LocalHost:
         if follow:
             searched = {_searched_first(pattern) for pattern in patterns}
             self._news.follow((agent.agent_id, f"{agent.state_dir}/{path}") for agent in agents for path in searched)
-        return [[file for pattern in patterns for file in _find_files(agent.state_dir, pattern)] for agent in agents]
+        with _own_shortage():
+            found = [program.find(agent.state_dir, patterns) for agent in agents]
+        return [[FoundFile(*file) for file in files] for files in found]
 
     def on_change(self, tell: Callable[[str], object]) -> None:
         self._news.tell = tell
@@ -341,7 +258,8 @@ class LocalHost:
         return self._news.is_complete
 
     async def fetch_file(self, path: str, target: Path, *, limit: int) -> bool:
-        descriptor = _open_regular(path)
+        with _own_shortage():
+            descriptor = program.open_regular(path)
         if descriptor is None:
             return False
         try:
@@ -395,80 +313,23 @@ async def _both(first: Awaitable[_First], second: Awaitable[_Second]) -> tuple[_
     return cast(tuple[_First, _Second], tuple(answers))
 
 
-def _open_regular(path: str) -> int | None:
-    try:
-        # An agent may replace a file with a pipe, and opening it must not block.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        _raise_own_shortage(error)
-        return None
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
 def _read_slice(request: ReadRequest) -> FileSlice | None:
-    path = request.file.full_path
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    offset = request.offset if request.offset <= status.st_size else 0
-    if not request.limit or offset == status.st_size:
-        return FileSlice(status.st_size, offset)
-    descriptor = _open_regular(path)
-    if descriptor is None:
-        return None
-    try:
-        return FileSlice(status.st_size, offset, os.pread(descriptor, request.limit, offset))
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def _find_files(root: str, pattern: str) -> Iterator[FoundFile]:
-    paths = [""]
-    for part in pattern.split("/"):
-        paths = [os.path.join(path, name) for path in paths for name in _names(os.path.join(root, path), part)]
-    for path in paths:
-        try:
-            status = os.lstat(os.path.join(root, path))
-        except OSError:
-            continue
-        if stat.S_ISREG(status.st_mode):
-            yield FoundFile(path, status.st_size, status.st_mtime)
+    found = program.read_slice(request.file.full_path, request.offset, request.limit)
+    return None if found is None else FileSlice(*found)
 
 
 def _searched_first(pattern: str) -> str:
     """Return a pattern up to its first folder with unknown names, as `logs/*`."""
     parts = pattern.split("/")
-    known = list(takewhile(lambda part: not _is_open(part), parts))
+    known = list(takewhile(lambda part: not set(part) & set("*?["), parts))
     return "/".join(known if len(known) == len(parts) else [*known, "*"])
 
 
-def _is_open(part: str) -> bool:
-    return bool(set(part) & set("*?["))
-
-
-def _names(folder: str, part: str) -> list[str]:
-    if not _is_open(part):
-        return [part]
+@contextlib.contextmanager
+def _own_shortage() -> Iterator[None]:
+    """Raise ResourceShortage if no file can be opened now, so that an existing file is not taken for a missing one."""
     try:
-        with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in islice(entries, _ENTRIES_READ) if fnmatch.fnmatch(entry.name, part))
+        yield
     except OSError as error:
-        _raise_own_shortage(error)
-        return []
-
-
-def _raise_own_shortage(error: OSError) -> None:
-    """Raise ResourceShortage if no file can be opened now, so that an existing file is not taken for a missing one.
-
-    Agents can cause other errors for their own files, such as EIO or EAGAIN.
-    """
-    if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
         raise_shortage(error)
+        raise

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from swarm_tui.adapters.tmux import Pane
 from swarm_tui.agents.types import agent_type_of
-from swarm_tui.hosts.protocol import AgentState
+from swarm_tui.hosts.protocol import AgentAddress, AgentState, AgentStatus
 
 PS_COMMAND: Final = ("ps", "-e", "-o", "pid=,ppid=,stat=,comm=")
 _SHELLS: Final = frozenset({"bash", "sh", "zsh", "fish", "dash", "ksh", "tcsh", "csh"})
@@ -96,3 +96,58 @@ def is_at_prompt(pane: Pane | None, processes: ProcessTable) -> bool:
     if pane is None or pane.process_id not in processes.in_front:
         return False
     return processes.command_of[pane.process_id].lstrip("-") in _SHELLS
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTable:
+    """The panes and processes of one host, and what is needed to find those of an agent."""
+
+    host: str
+    agents_dir: str
+    """The folder of the agents' state folders."""
+    prefix: str
+    """The beginning of the names of mngr's sessions."""
+    panes: Mapping[str, Pane]
+    """Agents' panes by agent id and by session."""
+    processes: ProcessTable
+    parent_types: Mapping[str, str]
+
+    def pane_of(self, record: Mapping[str, Any]) -> Pane | None:
+        return self.panes.get(str(record["id"])) or self.panes.get(f"{self.prefix}{record['name']}")
+
+    def status(self, folder: str, record: Mapping[str, Any], *, is_active: bool) -> AgentStatus:
+        """Return the status of the agent with a record in a state folder."""
+        pane = self.pane_of(record)
+        agent_type, command = str(record.get("type") or ""), str(record.get("command") or "")
+        expected = expected_process(agent_type, command, self.parent_types)
+        state, process_id = decide_state(pane, self.processes, expected, is_active=is_active)
+        branch, labels = record.get("created_branch_name"), record.get("labels")
+        address = AgentAddress(
+            name=str(record["name"]),
+            agent_id=str(record["id"]),
+            session=pane.session if pane is not None else f"{self.prefix}{record['name']}",
+            state_dir=f"{self.agents_dir}/{folder}",
+            work_dir=str(record.get("work_dir") or ""),
+            host=self.host,
+        )
+        return AgentStatus(
+            address,
+            state,
+            process_id,
+            branch=branch if isinstance(branch, str) else None,
+            labels=labels if isinstance(labels, dict) else {},
+            agent_type=agent_type,
+            created_at=str(record.get("create_time") or ""),
+            is_at_prompt=is_at_prompt(pane, self.processes),
+        )
+
+
+def agent_panes(panes: Iterable[Pane]) -> dict[str, Pane]:
+    """Return agents' panes by agent id and by session, the first of each."""
+    found: dict[str, Pane] = {}
+    for pane in panes:
+        if pane.is_agent_pane:
+            found.setdefault(pane.session, pane)
+            if pane.agent_id:
+                found.setdefault(pane.agent_id, pane)
+    return found

@@ -15,6 +15,7 @@ Without a request it sends "hello", "beat" (each second), "news" (of followed fi
 
 import base64
 import contextlib
+import errno
 import fnmatch
 import json
 import os
@@ -29,12 +30,11 @@ from typing import Any
 TICK, SECOND = 0.2, 1.0
 CHUNK, AHEAD, BUDGET, WHOLE = 1 << 18, 5 << 18, 1 << 20, 1 << 16
 ENTRIES, RECORD_LIMIT, OUTPUT_LIMIT = 1000, 1 << 20, 1 << 24
-KEPT = ("id", "name", "type", "command", "work_dir", "labels", "created_branch_name")
+KEPT = ("id", "name", "type", "command", "work_dir", "labels", "created_branch_name", "create_time")
 
 lock, probing = threading.Lock(), threading.Lock()
 followed: Any = {}
 searched: Any = {}
-records: Any = {}
 told: Any = {}
 watched: Any = {}
 
@@ -50,11 +50,18 @@ def text(raw: Any) -> Any:
     return base64.b64encode(raw).decode()
 
 
+def raise_shortage(error: OSError) -> None:
+    """Raise an error that hides existing files. An agent can cause others, such as EIO, for its own files."""
+    if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+        raise error
+
+
 def open_regular(path: Any) -> Any:
     """Open a file; return None for anything else, such as a pipe from an agent."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
+    except OSError as error:
+        raise_shortage(error)
         return None
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
@@ -70,23 +77,28 @@ def status_of(path: Any) -> Any:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-def read(path: Any, offset: Any, limit: Any) -> Any:
+def read_slice(path: Any, offset: Any, limit: Any) -> Any:
     """Return the size, the offset and the content of a slice; None if there is no regular file."""
     status = status_of(path)
     if status is None:
         return None
     offset = offset if offset <= status.st_size else 0
     if not limit or offset == status.st_size:
-        return [status.st_size, offset, ""]
+        return status.st_size, offset, b""
     descriptor = open_regular(path)
     if descriptor is None:
         return None
     try:
-        return [status.st_size, offset, text(os.pread(descriptor, min(limit, 1 << 22), offset))]
+        return status.st_size, offset, os.pread(descriptor, limit, offset)
     except OSError:
         return None
     finally:
         os.close(descriptor)
+
+
+def read(path: Any, offset: Any, limit: Any) -> Any:
+    found = read_slice(path, offset, min(limit, 1 << 22))
+    return None if found is None else [found[0], found[1], text(found[2])]
 
 
 def names(folder: Any, part: Any) -> Any:
@@ -98,7 +110,8 @@ def names(folder: Any, part: Any) -> Any:
             found.append(entry.name)
             if len(found) >= ENTRIES:
                 break
-    except OSError:
+    except OSError as error:
+        raise_shortage(error)
         return []
     return sorted(name for name in found if fnmatch.fnmatch(name, part))
 
@@ -156,7 +169,10 @@ def look_at_files() -> None:
             told["first"] = first + position
             break
         entry = followed.get(key)
-        answer = news_of(entry) if entry is not None else None
+        try:
+            answer = news_of(entry) if entry is not None else None
+        except OSError:
+            answer = None
         if answer is not None:
             news[key] = answer
             left -= len(answer[2])
@@ -167,7 +183,10 @@ def look_at_files() -> None:
 def look_into_folders() -> None:
     found = {}
     for key, entry in list(searched.items()):
-        files = find(entry[0], entry[1])
+        try:
+            files = find(entry[0], entry[1])
+        except OSError:
+            continue
         if files != entry[2]:
             entry[2] = files
             found[key] = files
@@ -193,45 +212,50 @@ def output(words: Any, timeout: Any, cwd: Any = None, given: Any = None) -> Any:
     return process.returncode, out, err
 
 
-def agent_records(folder: Any) -> Any:
-    """Return mngr's records of agents, and the ids of unreadable ones."""
-    unreadable, seen = [], {}
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        entries = []
-    for entry in entries:
-        path = os.path.join(entry.path, "data.json")
-        status = status_of(path)
-        if status is None:
-            continue
-        known, mark = records.get(entry.name), [status.st_mtime, status.st_size]
-        if known is None or known["mark"] != mark:
-            try:
-                with open(path, encoding="utf-8") as file:
-                    content = json.loads(file.read(RECORD_LIMIT))
-                known = {"mark": mark, "record": {name: content.get(name) for name in KEPT}}
-                if not content.get("id") or not content.get("name"):
-                    raise ValueError("not a record of an agent")
-            except (OSError, ValueError, AttributeError, RuntimeError):
-                # While a record is being written, keep its last content.
-                if known is None:
-                    unreadable.append(entry.name)
-                    continue
-        seen[entry.name] = known
-    records.clear()
-    records.update(seen)
-    found = {}
-    for name, known in records.items():
-        marks = [os.path.exists(os.path.join(folder, name, mark)) for mark in ("active", "permissions_waiting")]
-        found[name] = [known["record"], marks[0] and not marks[1]]
-    return found, unreadable
+class AgentRecords:
+    """mngr's records of agents. A record is read again only if its file has changed."""
+
+    def __init__(self) -> None:
+        self.known: Any = {}
+
+    def read(self, folder: Any) -> Any:
+        """Return each agent's record by its id, with whether it is active; and the ids of unreadable records."""
+        found, unreadable, known = {}, [], {}
+        try:
+            names = os.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            names = []
+        for name in names:
+            path = os.path.join(folder, name, "data.json")
+            status = status_of(path)
+            if status is None:
+                continue
+            entry, mark = self.known.get(name), (status.st_mtime_ns, status.st_size)
+            if entry is None or entry[0] != mark:
+                try:
+                    content = json.loads(read_slice(path, 0, RECORD_LIMIT)[2].decode())
+                    if not content.get("id") or not content.get("name"):
+                        raise ValueError("not a record of an agent")
+                    entry = mark, {name: content.get(name) for name in KEPT}
+                except (OSError, ValueError, AttributeError, TypeError, RuntimeError):
+                    # While a record is being written, keep its last content.
+                    if entry is None:
+                        unreadable.append(name)
+                        continue
+            known[name] = entry
+            marks = [os.path.exists(os.path.join(folder, name, mark)) for mark in ("active", "permissions_waiting")]
+            found[name] = [entry[1], marks[0] and not marks[1]]
+        self.known = known
+        return found, unreadable
+
+
+records = AgentRecords()
 
 
 def probe(folder: Any, panes_words: Any, ps_words: Any) -> Any:
     """Return agents, panes, and the processes below the panes."""
     with probing:
-        found, unreadable = agent_records(folder)
+        found, unreadable = records.read(folder)
     code, panes, error = output(panes_words, 10.0)
     ps_code, listed, _ = output(ps_words, 10.0)
     rows = [line.split(None, 3) for line in listed.decode("utf-8", "replace").splitlines()]

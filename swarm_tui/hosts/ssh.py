@@ -11,15 +11,14 @@ from swarm_tui.adapters import cast_writer
 from swarm_tui.adapters.cast_writer import CastWriter
 from swarm_tui.adapters.mngr_settings import AgentTypes, host_dir_of
 from swarm_tui.adapters.processes.run import OUTPUT_LIMIT, Finished
-from swarm_tui.adapters.tmux import AGENT_WINDOW, Pane, Tmux, is_without_server, parse_panes
+from swarm_tui.adapters.tmux import AGENT_WINDOW, Tmux, is_without_server, parse_panes
 from swarm_tui.errors import AdapterError, ProgramMissing
 from swarm_tui.files import read_regular, replacing
 from swarm_tui.hosts.link import PROBE_WORDS, SshLink
 from swarm_tui.hosts.mirror import parse_found
-from swarm_tui.hosts.processes import decide_state, expected_process, is_at_prompt, parse_processes
+from swarm_tui.hosts.processes import AgentTable, agent_panes, parse_processes
 from swarm_tui.hosts.protocol import (
     AgentAddress,
-    AgentStatus,
     AgentStatuses,
     FileSlice,
     FoundFile,
@@ -83,39 +82,14 @@ class SshHost:
             raise HostUnreachable(f"invalid answer of {self.name} about its agents") from error
 
     def _parse_statuses(self, probe: Mapping[str, Any]) -> AgentStatuses:
-        panes: dict[str, Pane] = {}
         if probe["panes_code"] != 0 and not is_without_server(probe["panes_error"]):
             raise HostUnreachable(f"tmux failed on {self.name}: {probe['panes_error']}")
-        for pane in parse_panes(base64.b64decode(probe["panes"])) if probe["panes_code"] == 0 else ():
-            if pane.is_agent_pane:
-                panes.setdefault(pane.session, pane)
-                if pane.agent_id:
-                    panes.setdefault(pane.agent_id, pane)
-        processes, parent_types = parse_processes(probe["processes"]), self._agent_types.parents()
-        agents = {}
-        for folder, (record, is_active) in probe["agents"].items():
-            session = f"{self._prefix}{record['name']}"
-            pane_of = panes.get(str(record["id"])) or panes.get(session)
-            expected = expected_process(str(record.get("type")), str(record.get("command") or ""), parent_types)
-            state, process_id = decide_state(pane_of, processes, expected, is_active=bool(is_active))
-            labels = record.get("labels")
-            address = AgentAddress(
-                name=str(record["name"]),
-                agent_id=str(record["id"]),
-                session=pane_of.session if pane_of is not None else session,
-                state_dir=f"{self.host_dir}/agents/{folder}",
-                work_dir=str(record.get("work_dir") or ""),
-                host=self.name,
-            )
-            agents[address.agent_id] = AgentStatus(
-                address,
-                state,
-                process_id,
-                branch=record.get("created_branch_name"),
-                labels=labels if isinstance(labels, dict) else {},
-                is_at_prompt=is_at_prompt(pane_of, processes),
-            )
-        return AgentStatuses(agents, tuple(map(str, probe["unreadable"])))
+        panes = parse_panes(base64.b64decode(probe["panes"])) if probe["panes_code"] == 0 else ()
+        processes, types = parse_processes(probe["processes"]), self._agent_types.parents()
+        table = AgentTable(self.name, f"{self.host_dir}/agents", self._prefix, agent_panes(panes), processes, types)
+        found = probe["agents"].items()
+        statuses = [table.status(folder, record, is_active=bool(is_active)) for folder, (record, is_active) in found]
+        return AgentStatuses({one.address.agent_id: one for one in statuses}, tuple(map(str, probe["unreadable"])))
 
     # Files.
 
