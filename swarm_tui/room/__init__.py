@@ -1,13 +1,16 @@
 """The terminal interface ("room") of a sweep: watch agents, answer questions, review fixes.
 
-To add a key, add an `Action` to the table of its screen (`own_actions`) or of the controller that handles it (`actions`
-of a class in `screens/*_commands.py`), with a handler and a function that returns why it is unavailable. The footer,
-the help, the palette, the page of keys (tutorial/keys.md, written by the tests with SWARM_WRITE_SCENES=1) and the key
-names in the config file are generated from these tables.
+To add a key, add a method with `@action` (`actions.py`) to its screen: keys, id, label, description, and a function that
+returns why the action is unavailable. An action of several screens is a function whose first argument is the screen
+(`external.py`, `agent/actions.py`). The footer, the help, the palette, the page of keys (tutorial/keys.md, written by
+the tests with SWARM_WRITE_SCENES=1) and the key names in the config file are generated from these actions.
 
-To add a screen, add an entry to `actions.SCREENS` and a subclass of `RoomScreen` with that `NAME` in `screens/`. Its
-`compose_body` returns the panels (subclasses of `widgets.lines.Lines`), `own_actions` returns its actions, and
-`show_change` updates the panels from the store. Pure functions in `draw/` draw the lines.
+What a screen works on is an object without Textual that is tested without a terminal: `SweepView` (`grid/session.py`),
+`InboxSession` (`inbox/session.py`) and `ReviewSession` (`fixes/session.py`).
+
+To add a screen, add an entry to `actions.SCREENS` and a subclass of `RoomScreen` with that `NAME`. Its `compose_body`
+returns the panels (subclasses of `widgets.lines.Lines`), and `show_change` updates the panels from the store. Pure
+functions in `draw/` and `*/draw.py` draw the lines.
 
 The current screen receives changes of the journal as one `store.SweepChanged`, at most ten times a second.
 """

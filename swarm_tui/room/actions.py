@@ -6,13 +6,9 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar, cast
-
-from swarm_tui.journal.record import TestRecord
-from swarm_tui.room.store import Store, SweepChanged
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 if TYPE_CHECKING:
-    from swarm_tui.room.app import RoomApp
     from swarm_tui.room.screen import RoomScreen
 
 
@@ -193,25 +189,3 @@ KEY_NAMES: Final = {
 
 def key_name(key: str) -> str:
     return KEY_NAMES.get(key) or (f"Ctrl+{key[5:]}" if key.startswith("ctrl+") else key)
-
-
-class ScreenServices(Protocol):
-    """Protocol of a screen."""
-
-    @property
-    def room(self) -> RoomApp: ...
-
-    @property
-    def store(self) -> Store: ...
-
-    def current_tests(self) -> tuple[str, ...]:
-        """Return the marked tests, or else those under the cursor."""
-
-    def current_record(self) -> TestRecord | None:
-        """Return the test for actions on a single test."""
-
-    def show_message(self, text: str, level: str = "info") -> None:
-        """Show a message in place of the footer."""
-
-    def apply_change(self, change: SweepChanged) -> None:
-        """Update the screen."""

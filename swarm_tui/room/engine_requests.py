@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
@@ -13,10 +12,12 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.options import is_possible_budget, parse_dollars
 from swarm_tui.model.results import State
 from swarm_tui.money.events import limit_text
-from swarm_tui.room.actions import ScreenServices
 from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.grid.draw import short_name
-from swarm_tui.room.store import SweepChanged
+from swarm_tui.room.store import Store, SweepChanged
+
+if TYPE_CHECKING:
+    from swarm_tui.room.screen import RoomScreen
 
 
 class TestRequest(NamedTuple):
@@ -61,102 +62,95 @@ WATCH_REQUESTS: Final = (
 )
 
 
-class EngineRequests:
-    """Sends requests about tests, or about the whole sweep, to the engine."""
+def requests_in(store: Store) -> tuple[TestRequest, ...]:
+    return WATCH_REQUESTS if store.is_watch else TEST_REQUESTS
 
-    def __init__(self, screen: ScreenServices) -> None:
-        self._screen = screen
 
-    def why_no_tests(self) -> str:
-        return "" if self._screen.current_tests() else f"no {self._screen.store.noun} is marked or under the cursor"
+def why_no_tests(screen: RoomScreen) -> str:
+    return "" if screen.current_tests() else f"no {screen.store.noun} is marked or under the cursor"
 
-    def choose(self) -> None:
-        """Let the user choose a request for the current tests, confirm it, and send it to the engine."""
-        records = self._screen.store.records_of(self._screen.current_tests())
-        entries = []
-        for request in WATCH_REQUESTS if self._screen.store.is_watch else TEST_REQUESTS:
-            number = sum(request.is_possible(record) for record in records)
-            entries.append(
-                Choosable(
-                    value=request.text,
-                    text=f"{request.text} {number:,}" if number else request.text,
-                    detail=request.detail,
-                    key=request.key,
-                    why_not="" if number else request.none_fits,
-                )
-            )
-        title = short_name(records[0]) if len(records) == 1 else counted(len(records), self._screen.store.noun)
 
-        def confirm(values: tuple[str, ...] | None) -> None:
-            for request in TEST_REQUESTS:
-                if values == (request.text,):
-                    self._confirm(request, [record.test for record in records if request.is_possible(record)])
+def choose_request(screen: RoomScreen) -> None:
+    """Let the user choose a request for the current tests, confirm it, and send it to the engine."""
+    records = screen.store.records_of(screen.current_tests())
+    entries = []
+    for request in requests_in(screen.store):
+        number = sum(request.is_possible(record) for record in records)
+        text = f"{request.text} {number:,}" if number else request.text
+        why_not = "" if number else request.none_fits
+        entries.append(Choosable(request.text, text, request.detail, key=request.key, why_not=why_not))
+    title = short_name(records[0]) if len(records) == 1 else counted(len(records), screen.store.noun)
 
-        self._screen.room.push_screen(PickScreen(title, entries), confirm)
+    def confirm(values: tuple[str, ...] | None) -> None:
+        for request in TEST_REQUESTS:
+            if values == (request.text,):
+                _confirm(screen, request, [record.test for record in records if request.is_possible(record)])
 
-    def named(self, name: str) -> TestRequest | None:
-        """Return the kind of request with this name, such as `hold`."""
-        requests = WATCH_REQUESTS if self._screen.store.is_watch else TEST_REQUESTS
-        return next((request for request in requests if request.text == name), None)
+    screen.room.push_screen(PickScreen(title, entries), confirm)
 
-    def ask(self, request: TestRequest) -> None:
-        """Confirm a request about the current tests and send it. If it is unavailable, show why."""
-        records = self._screen.store.records_of(self._screen.current_tests())
-        tests = [record.test for record in records if request.is_possible(record)]
-        reason = self._screen.store.why_only_now() or self.why_no_tests() or ("" if tests else request.none_fits)
-        if reason:
-            self._screen.show_message(f"{request.text}: {reason}", "warning")
+
+def ask_request(screen: RoomScreen, request: TestRequest) -> None:
+    """Confirm a request about the current tests and send it. If it is unavailable, show why."""
+    records = screen.store.records_of(screen.current_tests())
+    tests = [record.test for record in records if request.is_possible(record)]
+    reason = screen.store.why_only_now() or why_no_tests(screen) or ("" if tests else request.none_fits)
+    if reason:
+        screen.show_message(f"{request.text}: {reason}", "warning")
+    else:
+        _confirm(screen, request, tests)
+
+
+def _confirm(screen: RoomScreen, request: TestRequest, tests: list[str]) -> None:
+    if request.has_note:
+        _write_note(screen, request, tests)
+        return
+
+    def send(is_yes: bool | None) -> None:
+        if is_yes:
+            send_request(screen, request.kind, tests=tests)
         else:
-            self._confirm(request, tests)
+            screen.show_message("nothing was done")
 
-    def _confirm(self, request: TestRequest, tests: list[str]) -> None:
-        if request.has_note:
-            self._write_note(request, tests)
-            return
+    question = f"{request.text.capitalize()} {counted(len(tests), screen.store.noun)}?"
+    screen.room.push_screen(ConfirmScreen(question, tests), send)
 
-        def send(is_yes: bool | None) -> None:
-            if is_yes:
-                self.send(request.kind, tests=tests)
-            else:
-                self._screen.show_message("nothing was done")
 
-        question = f"{request.text.capitalize()} {counted(len(tests), self._screen.store.noun)}?"
-        self._screen.room.push_screen(ConfirmScreen(question, tests), send)
+def _write_note(screen: RoomScreen, request: TestRequest, tests: list[str]) -> None:
+    """Open a text box for the note. The request is sent when the user sends the text."""
+    from swarm_tui.room.message import MessageScreen
 
-    def _write_note(self, request: TestRequest, tests: list[str]) -> None:
-        """Open a text box for the note. The request is sent when the user sends the text."""
-        from swarm_tui.room.message import MessageScreen
+    async def deliver(note: str) -> str:
+        return _send(screen, request.kind, tests=tests, text=note)
 
-        async def deliver(note: str) -> str:
-            return self._request(request.kind, tests=tests, text=note)
+    def tell(is_accepted: bool | None) -> None:
+        if not is_accepted:
+            screen.show_message("nothing was retried")
 
-        def tell(is_accepted: bool | None) -> None:
-            if not is_accepted:
-                self._screen.show_message("nothing was retried")
+    records, drafts = screen.store.records_of(tests), screen.room.drafts
+    title = f"Retry {counted(len(tests), screen.store.noun)} with a note"
+    screen.room.push_screen(MessageScreen(records, drafts, deliver, title=title), tell)
 
-        records, room = self._screen.store.records_of(tests), self._screen.room
-        title = f"Retry {counted(len(tests), self._screen.store.noun)} with a note"
-        room.push_screen(MessageScreen(records, room.drafts, deliver, title=title), tell)
 
-    def send(self, kind: RequestKind, **details: Unpack[RequestDetails]) -> None:
-        """Send a request. The screen shows it as pending until the engine has answered."""
-        if problem := self._request(kind, **details):
-            self._screen.show_message(problem, "warning")
+def send_request(screen: RoomScreen, kind: RequestKind, **details: Unpack[RequestDetails]) -> None:
+    """Send a request. The screen shows it as pending until the engine has answered."""
+    if problem := _send(screen, kind, **details):
+        screen.show_message(problem, "warning")
 
-    def _request(self, kind: RequestKind, **details: Unpack[RequestDetails]) -> str:
-        """Send a request. Return why that failed, or ""."""
-        store, tests = self._screen.store, tuple(details.get("tests", ()))
-        if reason := store.why_no_requests():
-            return reason
-        try:
-            store.send_request(kind, **details)
-        except SwarmError as error:
-            store.note("error", f"cannot request {kind.value}: {error}")
-            return str(error)
-        if tests:
-            self._screen.show_message(f"{kind.value} requested for {counted(len(tests), store.noun)}")
-        self._screen.apply_change(SweepChanged(tests=frozenset(tests)))
-        return ""
+
+def _send(screen: RoomScreen, kind: RequestKind, **details: Unpack[RequestDetails]) -> str:
+    """Send a request. Return why that failed, or ""."""
+    store, tests = screen.store, tuple(details.get("tests", ()))
+    if reason := store.why_no_requests():
+        return reason
+    try:
+        store.send_request(kind, **details)
+    except SwarmError as error:
+        store.note("error", f"cannot request {kind.value}: {error}")
+        return str(error)
+    if tests:
+        screen.show_message(f"{kind.value} requested for {counted(len(tests), store.noun)}")
+    screen.apply_change(SweepChanged(tests=frozenset(tests)))
+    return ""
 
 
 def suggested_limits(total: float, spent: float) -> list[float]:
@@ -169,8 +163,8 @@ def suggested_limits(total: float, spent: float) -> list[float]:
     return [step for step in steps if step > least][:3]
 
 
-def budget_command(requests: EngineRequests, command: str, words: str) -> tuple[str, str, partial[None]] | None:
-    """Return name, description and handler of the palette command `budget 40`; None for other text."""
+def budget_command(command: str, words: str) -> tuple[RequestKind, float, str] | None:
+    """Return kind, amount and meaning of the palette command `budget 40`; None for other text."""
     kinds = {"budget": RequestKind.BUDGET, "budget-each": RequestKind.BUDGET_EACH}
     if command not in kinds or not words:
         return None
@@ -181,6 +175,4 @@ def budget_command(requests: EngineRequests, command: str, words: str) -> tuple[
     if words != "none" and not is_possible_budget(dollars):
         return None
     scope = "the sweep" if command == "budget" else "each test's agent"
-    meaning = f"{limit_text(dollars)} for {scope}" if dollars else f"No limit for {scope}"
-    send = partial(requests.send, kinds[command], dollars=dollars)
-    return f"{command} {words}", meaning, send
+    return kinds[command], dollars, f"{limit_text(dollars)} for {scope}" if dollars else f"No limit for {scope}"

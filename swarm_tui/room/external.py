@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App, SuspendNotSupported
 
@@ -21,8 +21,11 @@ from swarm_tui.adapters.processes.foreground import (
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import Action, ScreenServices
+from swarm_tui.room.actions import action
 from swarm_tui.room.dialog import Choosable, PickScreen
+
+if TYPE_CHECKING:
+    from swarm_tui.room.screen import RoomScreen
 
 PLACES_OFFERED = 9
 
@@ -36,81 +39,68 @@ class FilePlace(NamedTuple):
     """Description of the location."""
 
 
-class Editing:
-    """Actions that open the editor."""
+def file_places(repository: str, record: TestRecord) -> list[FilePlace]:
+    """Return the files on this machine to choose from: the test, then the ones in its agent's report."""
+    from swarm_tui.adapters.git.names import is_inside
 
-    def __init__(self, screen: ScreenServices) -> None:
-        self._screen = screen
-
-    def actions(self) -> tuple[Action, ...]:
-        return (
-            Action("room.edit", ("o",), "", "Open the test in your editor, or a location from its agent's report",
-                   self.open_test, self.why_not,
-                   watch_description="Open a location from the agent's report in your editor"),
-        )  # fmt: skip
-
-    def why_not(self) -> str:
-        record = self._screen.current_record()
-        if record is None:
-            return f"no {self._screen.store.noun} under the cursor"
-        return "" if self._places_of(record) else f"{record.file or record.test} is not on this machine"
-
-    def path_of(self, file: str) -> str:
-        """Return the path of a test's file in the repository of the sweep, or "" if it is unknown."""
-        repository = self._screen.store.opened.spec.repository
+    def path_of(file: str) -> str:
         return os.path.join(repository, file) if repository and file else ""
 
-    def _places_of(self, record: TestRecord) -> list[FilePlace]:
-        """Return the locations to choose from: the test, then the ones in its agent's report."""
-        from swarm_tui.adapters.git.names import is_inside
-
-        places = [FilePlace(self.path_of(record.file), record.line, "the test")]
-        for found in record.harvest.escalations:
-            about = f"{found.title} ({found.kind_in_words})"
-            places += [
-                FilePlace(self.path_of(each.path), each.line or 0, about)
-                for each in found.locations
-                if is_inside(each.path)
-            ]
-        unique: dict[tuple[str, int], FilePlace] = {}
-        for place in places:
-            unique.setdefault((place.path, place.line), place)
-        return [place for place in unique.values() if os.path.isfile(place.path)][:PLACES_OFFERED]
-
-    def open_test(self) -> None:
-        """Open the only location, or let the user choose one."""
-        record = self._screen.current_record()
-        places = self._places_of(record) if record is not None else []
-        if len(places) == 1:
-            self.open_file(places[0].path, places[0].line)
-            return
-        top = self._screen.store.opened.spec.repository
-        shown = [f"{os.path.relpath(place.path, top)}:{place.line}".removesuffix(":0") for place in places]
-        entries = [
-            Choosable(str(number), plain(name, 200), plain(place.about, 200), key=str(number))
-            for number, (name, place) in enumerate(zip(shown, places, strict=True), 1)
+    places = [FilePlace(path_of(record.file), record.line, "the test")]
+    for found in record.harvest.escalations:
+        about = f"{found.title} ({found.kind_in_words})"
+        places += [
+            FilePlace(path_of(each.path), each.line or 0, about) for each in found.locations if is_inside(each.path)
         ]
+    unique: dict[tuple[str, int], FilePlace] = {}
+    for place in places:
+        unique.setdefault((place.path, place.line), place)
+    return [place for place in unique.values() if os.path.isfile(place.path)][:PLACES_OFFERED]
 
-        def choose(chosen: tuple[str, ...] | None) -> None:
-            if chosen:
-                place = places[int(chosen[0]) - 1]
-                self.open_file(place.path, place.line)
 
-        self._screen.room.push_screen(PickScreen("Open in your editor", entries), choose)
+def why_no_file(screen: RoomScreen) -> str:
+    record = screen.current_record()
+    if record is None:
+        return f"no {screen.store.noun} under the cursor"
+    has_places = file_places(screen.store.opened.spec.repository, record)
+    return "" if has_places else f"{record.file or record.test} is not on this machine"
 
-    def open_file(self, path: str, line: int) -> None:
-        """Open a file by its absolute path, so that editors cannot interpret it as an option."""
 
-        if not os.path.isfile(path):
-            self._screen.show_message(f"{path} is not on this machine", "warning")
-            return
-        words = (*editor_command(), *((f"+{line}",) if line else ()), os.path.abspath(path))
-        try:
-            problem = run_in_terminal(self._screen.room, words, Path(path).parent)
-        except SwarmError as error:
-            problem = str(error)
-        if problem:
-            self._screen.show_message(problem, "error")
+@action("o", "room.edit", "", "Open the test in your editor, or a location from its agent's report", why_no_file,
+        watch_description="Open a location from the agent's report in your editor")  # fmt: skip
+def open_in_editor(screen: RoomScreen) -> None:
+    """Open the only location, or let the user choose one."""
+    record, repository = screen.current_record(), screen.store.opened.spec.repository
+    places = file_places(repository, record) if record is not None else []
+    if len(places) == 1:
+        open_file(screen, places[0].path, places[0].line)
+        return
+    shown = [f"{os.path.relpath(place.path, repository)}:{place.line}".removesuffix(":0") for place in places]
+    entries = [
+        Choosable(str(number), plain(name, 200), plain(place.about, 200), key=str(number))
+        for number, (name, place) in enumerate(zip(shown, places, strict=True), 1)
+    ]
+
+    def choose(chosen: tuple[str, ...] | None) -> None:
+        if chosen:
+            place = places[int(chosen[0]) - 1]
+            open_file(screen, place.path, place.line)
+
+    screen.room.push_screen(PickScreen("Open in your editor", entries), choose)
+
+
+def open_file(screen: RoomScreen, path: str, line: int) -> None:
+    """Open a file by its absolute path, so that editors cannot interpret it as an option."""
+    if not os.path.isfile(path):
+        screen.show_message(f"{path} is not on this machine", "warning")
+        return
+    words = (*editor_command(), *((f"+{line}",) if line else ()), os.path.abspath(path))
+    try:
+        problem = run_in_terminal(screen.room, words, Path(path).parent)
+    except SwarmError as error:
+        problem = str(error)
+    if problem:
+        screen.show_message(problem, "error")
 
 
 def leave_on_signals(app: App[Any]) -> None:

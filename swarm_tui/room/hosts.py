@@ -9,9 +9,10 @@ from swarm_tui.hosts.events import made_hosts
 from swarm_tui.hosts.lines import HostLine, free_slots_reason
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
-from swarm_tui.room.actions import Action
+from swarm_tui.room.actions import action
 from swarm_tui.room.draw.hosts import draw_host_detail, draw_host_row, name_width
 from swarm_tui.room.draw.spans import Line
+from swarm_tui.room.engine_requests import choose_request
 from swarm_tui.room.patterns import ListDetailScreen
 
 
@@ -24,16 +25,7 @@ class HostsScreen(ListDetailScreen[HostLine]):
     WHY_NO_ENTRY = "no host under the cursor"
     WHEN_EMPTY = "No agent was launched yet. To use other machines: `swarm-tui run --host NAME`"
 
-    def own_actions(self) -> tuple[Action, ...]:
-        return (
-            Action("hosts.open", ("enter",), "show tests", "Show the tests of this host in the grid", self.show_tests,
-                   self._why_no_tests, is_listed=False, rank=0),
-            Action("hosts.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this host",
-                   self.requests.choose, self._why_no_tests, is_of_now=True),
-            Action("hosts.group", ("b",), "group", "Show all tests in the grid, grouped by host", self.show_by_host),
-        )  # fmt: skip
-
-    def _why_no_tests(self) -> str:
+    def why_no_launch(self) -> str:
         return self.why_no_entry() or ("" if self.current_tests() else "no agent has run on this host yet")
 
     def find_entries(self) -> Sequence[HostLine]:
@@ -63,11 +55,19 @@ class HostsScreen(ListDetailScreen[HostLine]):
         host = self.current()
         return host.name if host is not None else ""
 
+    @action("enter", "hosts.open", "show tests", "Show the tests of this host in the grid",
+            lambda screen: screen.why_no_launch(), is_listed=False, rank=0)  # fmt: skip
     def show_tests(self) -> None:
         host = self.current()
         if host is not None:
             self.room.show_only(host.tests, f"on {host.name}")
 
+    @action("x", "hosts.act", "act on all", "Stop, retry, hold or release all tests of this host",
+            lambda screen: screen.why_no_launch(), is_of_now=True)  # fmt: skip
+    def act(self) -> None:
+        choose_request(self)
+
+    @action("b", "hosts.group", "group", "Show all tests in the grid, grouped by host")
     def show_by_host(self) -> None:
         self.room.remember_for_project(group="host")
         self.room.view.change(group="host")

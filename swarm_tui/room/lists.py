@@ -17,7 +17,7 @@ from swarm_tui.journal.requests import RequestKind
 from swarm_tui.model.text import plain
 from swarm_tui.room.actions import Action, key_name
 from swarm_tui.room.draw.spans import Line, Span, cut_line, pad_text
-from swarm_tui.room.engine_requests import budget_command
+from swarm_tui.room.engine_requests import ask_request, budget_command, requests_in, send_request
 from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.time_travel import time_command
 from swarm_tui.room.widgets.lines import Lines, TextLines
@@ -225,17 +225,20 @@ class PaletteScreen(SearchedScreen[Command]):
         command, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         screen = self.below
-        if (request := screen.requests.named(command)) and not rest:
+        request = next((each for each in requests_in(screen.store) if each.text == command), None)
+        if request is not None and not rest:
             text = f"{request.text.capitalize()} the marked tests, or the one under the cursor: {request.detail}"
-            return [_palette_entry(request.text, text, width, partial(screen.requests.ask, request))]
+            return [_palette_entry(request.text, text, width, partial(ask_request, screen, request))]
         if screen.store.is_watch and command not in ("theme", "go"):
             return []
         if command == "slots" and rest.isascii() and rest.isdigit() and len(rest) < 5:
             slots = int(rest)
-            set_slots = partial(screen.requests.send, RequestKind.SLOTS, slots=slots)
+            set_slots = partial(send_request, screen, RequestKind.SLOTS, slots=slots)
             return [_palette_entry(f"slots {slots}", f"Run up to {slots} agents at the same time", width, set_slots)]
-        if budget := budget_command(screen.requests, command, rest):
-            return [_palette_entry(budget[0], budget[1], width, budget[2])]
+        if budget := budget_command(command, rest):
+            kind, dollars, meaning = budget
+            send = partial(send_request, screen, kind, dollars=dollars)
+            return [_palette_entry(f"{command} {rest}", meaning, width, send)]
         if moment := time_command(screen, command, rest):
             return [_palette_entry(moment[0], moment[1], width, moment[2])]
         if command == "theme":

@@ -12,9 +12,10 @@ from textual.widget import Widget
 from swarm_tui.failures.alerts import still_held
 from swarm_tui.failures.patterns import Pattern
 from swarm_tui.journal.requests import RequestKind
-from swarm_tui.room.actions import Action
+from swarm_tui.room.actions import action
 from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row
 from swarm_tui.room.draw.spans import Line, Span, wrap_text
+from swarm_tui.room.engine_requests import choose_request, send_request
 from swarm_tui.room.grid.draw_layout import fits_words
 from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.store import VIEW_CHANGED, SweepChanged
@@ -137,18 +138,6 @@ class PatternsScreen(ListDetailScreen[Pattern]):
     WHY_NO_ENTRY = "no pattern under the cursor"
     WHEN_EMPTY = "No pattern yet. Failures that have the same cause are grouped here."
 
-    def own_actions(self) -> tuple[Action, ...]:
-        return (
-            Action("patterns.open", ("enter",), "show tests", "Show the tests of this pattern in the grid",
-                   self.show_tests, self.why_no_entry, is_listed=False, rank=0),
-            Action("patterns.act", ("x",), "act on all", "Stop, retry, hold or release all tests of this pattern",
-                   self.requests.choose, self.why_no_entry, is_of_now=True),
-            Action("patterns.mark", ("space",), "mark", "Mark the tests of this pattern in the grid", self.mark_tests,
-                   self.why_no_entry),
-            Action("patterns.release", ("r",), "release held", "Release the tests that are held for this pattern",
-                   self.release_held, self.why_nothing_held, is_of_now=True),
-        )  # fmt: skip
-
     def find_entries(self) -> Sequence[Pattern]:
         return self.store.patterns()
 
@@ -168,6 +157,8 @@ class PatternsScreen(ListDetailScreen[Pattern]):
         pattern = self.current()
         return pattern.example if pattern is not None else ""
 
+    @action("enter", "patterns.open", "show tests", "Show the tests of this pattern in the grid",
+            lambda screen: screen.why_no_entry(), is_listed=False, rank=0)  # fmt: skip
     def show_tests(self) -> None:
         tests = self.current_tests()
         self.room.show_only(tests, f"{len(tests)} tests of this pattern")
@@ -181,10 +172,19 @@ class PatternsScreen(ListDetailScreen[Pattern]):
     def why_nothing_held(self) -> str:
         return self.why_no_entry() or ("" if self.held_tests() else "no test is held for this pattern")
 
-    def release_held(self) -> None:
-        self.requests.send(RequestKind.RELEASE, tests=self.held_tests())
+    @action("x", "patterns.act", "act on all", "Stop, retry, hold or release all tests of this pattern",
+            lambda screen: screen.why_no_entry(), is_of_now=True)  # fmt: skip
+    def act(self) -> None:
+        choose_request(self)
 
+    @action("space", "patterns.mark", "mark", "Mark the tests of this pattern in the grid",
+            lambda screen: screen.why_no_entry())  # fmt: skip
     def mark_tests(self) -> None:
         """Mark the tests of this pattern in the grid. If all are marked, unmark them."""
         self.room.view.switch_marks(self.current_tests())
         self.show_message(f"{len(self.room.view.marks.tests):,} tests marked in the grid; press z to undo")
+
+    @action("r", "patterns.release", "release held", "Release the tests that are held for this pattern",
+            lambda screen: screen.why_nothing_held(), is_of_now=True)  # fmt: skip
+    def release_held(self) -> None:
+        send_request(self, RequestKind.RELEASE, tests=self.held_tests())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -15,11 +15,19 @@ from textual.widget import Widget
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import OF_NO_SWEEP, SCREENS, Action, KeyMap, actions_of_class, bound_actions, key_name
+from swarm_tui.room.actions import (
+    OF_NO_SWEEP,
+    SCREENS,
+    Action,
+    KeyMap,
+    action,
+    actions_of_class,
+    bound_actions,
+    key_name,
+)
 from swarm_tui.room.agent.actions import ACTIONS as AGENT_ACTIONS
 from swarm_tui.room.draw.frame import LOW, draw_footer, draw_header, draw_message, draw_screen_line
-from swarm_tui.room.engine_requests import EngineRequests
-from swarm_tui.room.external import Editing
+from swarm_tui.room.external import open_file, open_in_editor
 from swarm_tui.room.store import EVERYTHING_CHANGED, VIEW_CHANGED, Store, SweepChanged
 from swarm_tui.room.view import header_facts, screen_facts
 from swarm_tui.room.widgets.border import PanelBorder
@@ -29,98 +37,39 @@ if TYPE_CHECKING:
     from swarm_tui.room.app import RoomApp
 
 
-class RoomCommands:
-    """The actions of scope `room` on one screen."""
+MOVES: Final[tuple[tuple[str, str, str, Callable[[Lines], object]], ...]] = (
+    ("up", "up k", "Up", lambda lines: lines.move(-1)),
+    ("down", "down j", "Down", lambda lines: lines.move(1)),
+    ("left", "left h", "Left", lambda lines: lines.move(0, -1)),
+    ("right", "right l", "Right", lambda lines: lines.move(0, 1)),
+    ("page_up", "pageup", "Page up", lambda lines: lines.move_page(-1)),
+    ("page_down", "pagedown", "Page down", lambda lines: lines.move_page(1)),
+    ("half_up", "ctrl+u", "Half a page up", lambda lines: lines.move_page(-0.5)),
+    ("half_down", "ctrl+d", "Half a page down", lambda lines: lines.move_page(0.5)),
+    ("top", "g home", "Go to the top", lambda lines: lines.move_end(False)),
+    ("bottom", "G end", "Go to the bottom", lambda lines: lines.move_end(True)),
+    ("next_panel", "tab", "Next panel", lambda lines: lines.screen.focus_next(Lines)),
+    ("previous_panel", "shift+tab", "Previous panel", lambda lines: lines.screen.focus_previous(Lines)),
+)
+F = TypeVar("F", bound=Callable[..., object])
 
-    def __init__(self, screen: RoomScreen) -> None:
-        self._screen = screen
 
-    def actions(self, agent_actions: Iterable[Action]) -> tuple[Action, ...]:
-        """Return the actions, including those on the current agent."""
-        screen = self._screen
-        return (
-            *(
-                Action(f"room.open_{entry.name}", (entry.key,), "", f"Open screen {entry.key}: {entry.title}",
-                       partial(self._open, entry.name), is_always_ready=True,
-                       watch_description=f"Open screen {entry.key}: {entry.watch_title or entry.title}",
-                       why_not_in_watch="" if entry.is_for_watch else OF_NO_SWEEP)
-                for entry in SCREENS
-            ),
-            *self._moving_actions(),
-            *agent_actions,
-            Action("room.filter", ("/",), "filter", "Filter as you type; `!word` excludes a word",
-                   partial(open_filter, screen), screen.why_not_filter, rank=13),
-            Action("room.palette", (":", "ctrl+p"), "", "Open the palette: actions, and commands such as `slots 24`",
-                   partial(open_palette, screen), is_listed=False, is_always_ready=True,
-                   watch_description="Open the palette: all actions"),
-            Action("room.copy", ("Y",), "", "Copy the name under the cursor", self.copy, self.why_not_copy),
-            Action("room.since", ("S",), "", "Show what changed since your last visit", self.list_changes,
-                   lambda: screen.room.absence.why_nothing()),
-            Action("room.undo", ("z",), "", "Undo the last change of marks", self.undo_marks, self.why_not_undo),
-            Action("room.redo", ("Z",), "", "Redo the last change of marks", self.redo_marks, self.why_not_redo),
-            Action("room.theme", (), "", "Choose and save a theme",
-                   partial(open_themes, screen)),
-            Action("room.back", ("q",), "", "Go back; on the home screen, leave (agents keep running)", screen.go_back,
-                   is_always_ready=True),
-            Action("room.escape", ("escape",), "", "Close, clear marks, clear the filter, or go back; never leaves",
-                   screen.escape, is_listed=False, is_always_ready=True),
-            Action("room.leave", (), "", "Leave the room; the agents keep running", lambda: screen.room.leave()),
-            Action("room.help", ("?",), "keys", "List and search the keys of this screen",
-                   partial(open_help, screen), is_always_ready=True),
-        )  # fmt: skip
+def for_each_screen(function: F) -> F:
+    """Add an action for each screen that the room can open."""
+    for entry in reversed(SCREENS):
+        add = action(entry.key, f"room.open_{entry.name}", "", f"Open screen {entry.key}: {entry.title}",
+                     arguments=(entry.name,), is_always_ready=True,
+                     watch_description=f"Open screen {entry.key}: {entry.watch_title or entry.title}",
+                     why_not_in_watch="" if entry.is_for_watch else OF_NO_SWEEP)  # fmt: skip
+        function = add(function)
+    return function
 
-    def _moving_actions(self) -> tuple[Action, ...]:
-        moves: tuple[tuple[str, tuple[str, ...], str, Callable[[Lines], object]], ...] = (
-            ("up", ("up", "k"), "Up", lambda lines: lines.move(-1)),
-            ("down", ("down", "j"), "Down", lambda lines: lines.move(1)),
-            ("left", ("left", "h"), "Left", lambda lines: lines.move(0, -1)),
-            ("right", ("right", "l"), "Right", lambda lines: lines.move(0, 1)),
-            ("page_up", ("pageup",), "Page up", lambda lines: lines.move_page(-1)),
-            ("page_down", ("pagedown",), "Page down", lambda lines: lines.move_page(1)),
-            ("half_up", ("ctrl+u",), "Half a page up", lambda lines: lines.move_page(-0.5)),
-            ("half_down", ("ctrl+d",), "Half a page down", lambda lines: lines.move_page(0.5)),
-            ("top", ("g", "home"), "Go to the top", lambda lines: lines.move_end(False)),
-            ("bottom", ("G", "end"), "Go to the bottom", lambda lines: lines.move_end(True)),
-            ("next_panel", ("tab",), "Next panel", lambda lines: self._screen.focus_next(Lines)),
-            ("previous_panel", ("shift+tab",), "Previous panel", lambda lines: self._screen.focus_previous(Lines)),
-        )
-        return tuple(
-            Action(f"room.{name}", keys, "", description, partial(self._move, move), is_listed=False)
-            for name, keys, description, move in moves
-        )
 
-    def _open(self, name: str) -> None:
-        self._screen.room.open_screen(name)
-
-    def _move(self, move: Callable[[Lines], object]) -> None:
-        lines = self._screen.focused_lines
-        if lines is not None:
-            move(lines)
-
-    def copy(self) -> None:
-        name = plain(self._screen.name_to_copy(), 100_000)
-        self._screen.room.copy_to_clipboard(name)
-        self._screen.show_message(f"copied: {name}")
-
-    def why_not_copy(self) -> str:
-        return "" if self._screen.name_to_copy() else "no name under the cursor"
-
-    def list_changes(self) -> None:
-        from swarm_tui.room.absence import open_changes
-
-        open_changes(self._screen.room)
-
-    def undo_marks(self) -> None:
-        self._screen.room.view.change_marks(self._screen.room.view.marks.undone())
-
-    def why_not_undo(self) -> str:
-        return "" if self._screen.room.view.marks.can_undo else "nothing to undo"
-
-    def redo_marks(self) -> None:
-        self._screen.room.view.change_marks(self._screen.room.view.marks.redone())
-
-    def why_not_redo(self) -> str:
-        return "" if self._screen.room.view.marks.can_redo else "nothing to redo"
+def for_each_move(function: F) -> F:
+    """Add an action for each way to move the cursor."""
+    for name, keys, description, move in reversed(MOVES):
+        function = action(keys, f"room.{name}", "", description, arguments=(move,), is_listed=False)(function)
+    return function
 
 
 MESSAGE_SECONDS = 8.0
@@ -145,9 +94,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         super().__init__(name=self.NAME)
         self.header = Band(id="header")
         self.footer = Band(id="footer")
-        self.requests = EngineRequests(self)
-        self.editing = Editing(self)
-        self.room_commands = RoomCommands(self)
         self.panel_border: PanelBorder | None = None
         self._message: tuple[str, str] | None = None
 
@@ -164,22 +110,23 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         """The screen's actions, then the actions that work on every screen."""
         actions = (
             *self.own_actions(),
-            *self.room_commands.actions((*bound_actions(self, AGENT_ACTIONS), *self.editing.actions())),
+            *actions_of_class(self),
+            *bound_actions(self, (*AGENT_ACTIONS, open_in_editor)),
         )
-        return tuple(self._refused_in_past(action) if action.is_of_now else action for action in actions)
+        return tuple(self._refused_in_past(each) if each.is_of_now else each for each in actions)
 
-    def _refused_in_past(self, action: Action) -> Action:
-        return action._replace(why_not=lambda: self.store.why_only_now() or action.why_not())
+    def _refused_in_past(self, refused: Action) -> Action:
+        return refused._replace(why_not=lambda: self.store.why_only_now() or refused.why_not())
 
     @cached_property
     def offered(self) -> tuple[Action, ...]:
         """The actions as they are in this room."""
-        return tuple(action.in_watch() for action in self.actions) if self.store.is_watch else self.actions
+        return tuple(each.in_watch() for each in self.actions) if self.store.is_watch else self.actions
 
     @property
     def listed(self) -> list[Action]:
         """The actions to list in the help of this room."""
-        return [action for action in self.offered if not (self.store.is_watch and action.why_not_in_watch)]
+        return [each for each in self.offered if not (self.store.is_watch and each.why_not_in_watch)]
 
     @cached_property
     def keys(self) -> KeyMap:
@@ -193,7 +140,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def own_actions(self) -> tuple[Action, ...]:
         """Return the actions of this screen, in the order of the help."""
-        return actions_of_class(self)
+        return ()
 
     def show_change(self, change: SweepChanged) -> None:
         """Update the panels. Called at most ten times a second, with EVERYTHING_CHANGED when the screen is opened."""
@@ -223,22 +170,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         self.set_filter("")
         return True
 
-    def go_back(self) -> None:
-        """Return to the previous screen; on the home screen, leave the room."""
-        self.room.go_back()
-
-    def escape(self) -> None:
-        """Return to the present, else close or clear one thing, else return to the previous screen. Never leave."""
-        if self.store.past is not None:
-            self.room.time_travel.go_to_now()
-            return
-        if self.close_something():
-            return
-        if self.room.home == self.NAME:
-            self.show_message(f"press {key_name(self.keys.first_key_of('room.back'))} to leave")
-        else:
-            self.go_back()
-
     def border_moved(self) -> None:
         """Adapt the panels next to a dragged border."""
 
@@ -263,6 +194,97 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
         return restore
 
+    # Actions on every screen.
+
+    @for_each_screen
+    def open_screen(self, name: str) -> None:
+        self.room.open_screen(name)
+
+    @for_each_move
+    def move_cursor(self, move: Callable[[Lines], object]) -> None:
+        if self.focused_lines is not None:
+            move(self.focused_lines)
+
+    @action("/", "room.filter", "filter", "Filter as you type; `!word` excludes a word",
+            lambda screen: screen.why_not_filter(), rank=13)  # fmt: skip
+    def open_filter(self) -> None:
+        from swarm_tui.room.lists import FilterLine
+
+        line = FilterLine(self)
+        self.mount(line)
+        # Focus it immediately: the next key is the first one of the filter.
+        self.set_focus(line, scroll_visible=False)
+
+    @action(": ctrl+p", "room.palette", "", "Open the palette: actions, and commands such as `slots 24`",
+            is_listed=False, is_always_ready=True, watch_description="Open the palette: all actions")  # fmt: skip
+    def open_palette(self) -> None:
+        from swarm_tui.room.lists import PaletteScreen
+
+        self.room.push_screen(PaletteScreen(self), lambda command: command() if command is not None else None)
+
+    @action("Y", "room.copy", "", "Copy the name under the cursor",
+            lambda screen: "" if screen.name_to_copy() else "no name under the cursor")  # fmt: skip
+    def copy_name(self) -> None:
+        name = plain(self.name_to_copy(), 100_000)
+        self.room.copy_to_clipboard(name)
+        self.show_message(f"copied: {name}")
+
+    @action("S", "room.since", "", "Show what changed since your last visit",
+            lambda screen: screen.room.absence.why_nothing())  # fmt: skip
+    def list_changes(self) -> None:
+        from swarm_tui.room.absence import open_changes
+
+        open_changes(self.room)
+
+    @action("z", "room.undo", "", "Undo the last change of marks",
+            lambda screen: "" if screen.room.view.marks.can_undo else "nothing to undo")  # fmt: skip
+    def undo_marks(self) -> None:
+        self.room.view.change_marks(self.room.view.marks.undone())
+
+    @action("Z", "room.redo", "", "Redo the last change of marks",
+            lambda screen: "" if screen.room.view.marks.can_redo else "nothing to redo")  # fmt: skip
+    def redo_marks(self) -> None:
+        self.room.view.change_marks(self.room.view.marks.redone())
+
+    @action("", "room.theme", "", "Choose and save a theme")
+    def choose_theme(self) -> None:
+        from swarm_tui.room.dialog import Choosable, PickScreen
+
+        def change(values: tuple[str, ...] | None) -> None:
+            if values:
+                self.app.theme = values[0]
+
+        entries = [Choosable(name, name) for name in sorted(self.app.available_themes)]
+        self.room.push_screen(PickScreen("Theme", entries, current=self.app.theme), change)
+
+    @action("q", "room.back", "", "Go back; on the home screen, leave (agents keep running)", is_always_ready=True)
+    def go_back(self) -> None:
+        """Return to the previous screen; on the home screen, leave the room."""
+        self.room.go_back()
+
+    @action("escape", "room.escape", "", "Close, clear marks, clear the filter, or go back; never leaves",
+            is_listed=False, is_always_ready=True)  # fmt: skip
+    def escape(self) -> None:
+        """Return to the present, else close or clear one thing, else return to the previous screen. Never leave."""
+        if self.store.past is not None:
+            self.room.time_travel.go_to_now()
+        elif self.close_something():
+            return
+        elif self.room.home == self.NAME:
+            self.show_message(f"press {key_name(self.keys.first_key_of('room.back'))} to leave")
+        else:
+            self.go_back()
+
+    @action("", "room.leave", "", "Leave the room; the agents keep running")
+    def leave(self) -> None:
+        self.room.leave()
+
+    @action("?", "room.help", "keys", "List and search the keys of this screen", is_always_ready=True)
+    def open_help(self) -> None:
+        from swarm_tui.room.lists import HelpScreen
+
+        self.room.push_screen(HelpScreen(self), lambda chosen: self.perform(chosen) if chosen is not None else None)
+
     # Loading.
 
     @property
@@ -272,8 +294,8 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def takes(self, event: events.Key) -> bool:
         """Whether a key can be handled now. Keys that need loading data must wait."""
-        action = self._action_of(event)
-        return self.is_mounted and (action is None or action.is_always_ready or not self.is_loading)
+        pressed = self._action_of(event)
+        return self.is_mounted and (pressed is None or pressed.is_always_ready or not self.is_loading)
 
     # The frame.
 
@@ -336,7 +358,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         if self._message is not None:
             self.footer.show([draw_message(*self._message, width)])
         else:
-            ranked = sorted(self.offered, key=lambda action: action.rank)
+            ranked = sorted(self.offered, key=lambda each: each.rank)
             self.footer.show([draw_footer(ranked, self.keys, width)])
 
     def show_message(self, text: str, level: str = "info", *, stays: bool = False) -> None:
@@ -359,13 +381,13 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def press_key(self, event: events.Key) -> bool:
         """Run the action of a key. Return False if the key has none here."""
-        action = self._action_of(event)
+        pressed = self._action_of(event)
         if self._message is not None:
             self._message = None
             self.draw_footer()
-        if action is None:
+        if pressed is None:
             return False
-        self.perform(action)
+        self.perform(pressed)
         return True
 
     def _action_of(self, event: events.Key) -> Action | None:
@@ -377,22 +399,22 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         if self.focused is None and self.press_key(event):
             event.stop()
 
-    def perform(self, action: Action) -> None:
+    def perform(self, chosen: Action) -> None:
         """Run an action, or show why it is unavailable."""
-        reason = action.why_not()
-        if reason and action.is_of_now and self.store.past is not None:
-            self.room.refuse_in_past(action.description)
+        reason = chosen.why_not()
+        if reason and chosen.is_of_now and self.store.past is not None:
+            self.room.refuse_in_past(chosen.description)
             return
-        if reason and action.opens_box:
-            self.room.refuse(action.description, reason)
+        if reason and chosen.opens_box:
+            self.room.refuse(chosen.description, reason)
             return
         if reason:
-            self.show_message(f"{action.label}: {reason}" if action.label else reason, "warning")
+            self.show_message(f"{chosen.label}: {reason}" if chosen.label else reason, "warning")
             return
         try:
-            action.handler()
+            chosen.handler()
         except SwarmError as error:
-            self.store.note("error", f"{action.description}: {error}")
+            self.store.note("error", f"{chosen.description}: {error}")
             self.show_message(str(error), "error")
         self.draw_footer()
 
@@ -410,44 +432,10 @@ class RoomScreen(Screen[None], inherit_bindings=False):
             self.room.open_screen(rest)
         elif kind == "file":
             line, _, path = rest.partition(":")
-            self.editing.open_file(path, int(line))
+            open_file(self, path, int(line))
         elif kind == "do":
-            for action in self.offered:
-                if action.id == rest:
-                    self.perform(action)
+            for offered in self.offered:
+                if offered.id == rest:
+                    self.perform(offered)
         else:
             self.click_spot(kind, rest)
-
-
-def open_themes(screen: RoomScreen) -> None:
-    from swarm_tui.room.dialog import Choosable, PickScreen
-
-    app = screen.room
-
-    def change(values: tuple[str, ...] | None) -> None:
-        if values:
-            app.theme = values[0]
-
-    names = sorted(app.available_themes)
-    app.push_screen(PickScreen("Theme", [Choosable(name, name) for name in names], current=app.theme), change)
-
-
-def open_help(screen: RoomScreen) -> None:
-    from swarm_tui.room.lists import HelpScreen
-
-    screen.room.push_screen(HelpScreen(screen), lambda action: screen.perform(action) if action is not None else None)
-
-
-def open_palette(screen: RoomScreen) -> None:
-    from swarm_tui.room.lists import PaletteScreen
-
-    screen.room.push_screen(PaletteScreen(screen), lambda command: command() if command is not None else None)
-
-
-def open_filter(screen: RoomScreen) -> None:
-    from swarm_tui.room.lists import FilterLine
-
-    line = FilterLine(screen)
-    screen.mount(line)
-    # Focus it immediately: the next key is the first one of the filter.
-    screen.set_focus(line, scroll_visible=False)

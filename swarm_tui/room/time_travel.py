@@ -11,18 +11,18 @@ from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.history import JournalHistory
 from swarm_tui.model.formatting import parse_moment, wall_clock
 from swarm_tui.model.text import plain
-from swarm_tui.room.actions import ScreenServices
 from swarm_tui.room.grid.draw import short_name
 from swarm_tui.room.store import EVERYTHING_CHANGED, PastMoment
 
 if TYPE_CHECKING:
     from swarm_tui.room.app import RoomApp
+    from swarm_tui.room.screen import RoomScreen
 
 
 NO_HISTORY: Final = "watched agents have no history"
 
 
-def time_command(screen: ScreenServices, command: str, words: str) -> tuple[str, str, partial[None]] | None:
+def time_command(screen: RoomScreen, command: str, words: str) -> tuple[str, str, partial[None]] | None:
     """Return name, description and handler of the palette command `at 12:04`; None for other text."""
     state = screen.store.live_state
     if command != "at" or not words or state.started_at is None:

@@ -176,7 +176,7 @@ async def test_finished_agent_shows_saved_screen(sweep: AgentSweep) -> None:
 async def test_missing_tmux_server_is_reported_once(sweep: AgentSweep) -> None:
     async with room_on(sweep) as (app, pilot):
         await pilot.press("2", "tab")
-        await shows(pilot, "is gone")
+        await shows(pilot, "does not exist any more")
         for _ in range(3):
             await press(pilot, "shift+tab", "tab")
             await eventually(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 
 from swarm_tui.room.lists import FilterLine
-from swarm_tui.room.screen import open_filter
 from tests.room.scenes import Scene, fixed_sweep, room_on
 
 
@@ -17,7 +16,7 @@ async def test_filter_can_start_before_last_one_is_removed() -> None:
             await pilot.press("slash", "1")
             # In one step, as if the next key arrived before Textual has removed the filter line.
             screen.focus_main()
-            open_filter(screen)
+            screen.open_filter()
             await pilot.pause()
             await pilot.press("escape")
             assert screen.filter_words == ""

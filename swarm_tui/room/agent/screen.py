@@ -23,6 +23,7 @@ from swarm_tui.room.colours import segments_strip
 from swarm_tui.room.dialog import Choosable, PickScreen
 from swarm_tui.room.draw.spans import Line, Span
 from swarm_tui.room.draw.transcript import read_terminal_text
+from swarm_tui.room.engine_requests import choose_request
 from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.store import NO_AGENTS, VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.lines import Band, Lines, TextLines
@@ -527,4 +528,4 @@ class AgentScreen(RoomScreen):
     @action("x", "agent.act", "act", "Stop, retry, hold or release this test", why_not_act, is_of_now=True,
             watch_description="Stop this agent")  # fmt: skip
     def act(self) -> None:
-        self.requests.choose()
+        choose_request(self)

@@ -29,7 +29,7 @@ from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 from swarm_tui.room.draw.patterns import draw_strip
 from swarm_tui.room.draw.spans import Line, Span
 from swarm_tui.room.draw.transcript import draw_progress
-from swarm_tui.room.engine_requests import suggested_limits
+from swarm_tui.room.engine_requests import choose_request, send_request, suggested_limits, why_no_tests
 from swarm_tui.room.grid.draw import Cell, table_of
 from swarm_tui.room.grid.draw_layout import GROUPINGS, SORTINGS, WATCH_SORTINGS, Layout, Zoom, watch_groupings
 from swarm_tui.room.grid.session import SweepView
@@ -237,10 +237,10 @@ class GridScreen(RoomScreen):
             self.room.open_screen("agent")
 
     @action("x", "sweep.act", "act", "Stop, retry, hold or release the marked tests, or this one",
-            lambda screen: screen.requests.why_no_tests(), rank=15, is_of_now=True,
+            why_no_tests, rank=15, is_of_now=True,
             watch_description="Stop the marked agents, or this one")  # fmt: skip
     def act(self) -> None:
-        self.requests.choose()
+        choose_request(self)
 
     @action("w", "sweep.wanted", "needs you", "Go to the next one that needs you: waiting, blocked, others",
             rank=14)  # fmt: skip
@@ -448,7 +448,7 @@ class GridScreen(RoomScreen):
             lambda screen: screen.store.why_no_requests(), (1,), is_of_now=True,
             why_not_in_watch=OF_NO_SWEEP)  # fmt: skip
     def add_slots(self, number: int) -> None:
-        self.requests.send(RequestKind.SLOTS, slots=max(0, self.store.wanted_slots + number))
+        send_request(self, RequestKind.SLOTS, slots=max(0, self.store.wanted_slots + number))
 
     @action("$", "sweep.budget", "", "Change the budget; launches stop when it is reached",
             lambda screen: screen.store.why_no_requests(), is_of_now=True, why_not_in_watch=OF_NO_SWEEP)  # fmt: skip
@@ -461,7 +461,7 @@ class GridScreen(RoomScreen):
 
         def send(values: tuple[str, ...] | None) -> None:
             if values:
-                self.requests.send(RequestKind.BUDGET, dollars=float(values[0]))
+                send_request(self, RequestKind.BUDGET, dollars=float(values[0]))
 
         self.room.push_screen(PickScreen(f"Budget · {spent}" if spent else "Budget", entries), send)
 
@@ -479,7 +479,7 @@ class GridScreen(RoomScreen):
             lambda screen: screen.view.why_not_release(), (RequestKind.RELEASE,), is_of_now=True,
             why_not_in_watch=OF_NO_SWEEP)  # fmt: skip
     def request(self, kind: RequestKind) -> None:
-        self.requests.send(kind)
+        send_request(self, kind)
 
     @action("", "sweep.stop_sweep", "", "Stop the sweep: stop its engine and keep all pulled work",
             lambda screen: screen.store.why_no_requests(), is_of_now=True, why_not_in_watch=OF_NO_SWEEP)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
@@ -15,12 +15,14 @@ from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import BASELINE_SENTENCES, BASELINE_WORDS, State
 from swarm_tui.model.spec import name_of_test, split_node_id
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.room.actions import ScreenServices
 from swarm_tui.room.draw.glyphs import STATUS_ROLES, TRY_SIGNS, glyph_of, role_of, word_of
 from swarm_tui.room.draw.spans import Line, Span, cut_line, cut_text, wrap_text
 from swarm_tui.room.followed_files import FollowedFiles, TranscriptEnd
 from swarm_tui.room.grid.draw import draw_tries
 from swarm_tui.room.widgets.lines import TextLines
+
+if TYPE_CHECKING:
+    from swarm_tui.room.screen import RoomScreen
 
 TRIES_SHOWN = 6
 KNOWN = ("type", "project", "label")
@@ -208,7 +210,7 @@ ROWS_FOR_END: Final = 16
 class ScreenTail:
     """Captures the screen of an agent and calls back when it has changed."""
 
-    def __init__(self, screen: ScreenServices, on_change: Callable[[], None]) -> None:
+    def __init__(self, screen: RoomScreen, on_change: Callable[[], None]) -> None:
         self._screen = screen
         self._on_change = on_change
         self._test = ""
@@ -260,7 +262,7 @@ def draw_end(lines_at_end: list[str], width: int, height: int) -> list[Line]:
 class SidePanel:
     """Shows one test. The user can hide it."""
 
-    def __init__(self, screen: ScreenServices) -> None:
+    def __init__(self, screen: RoomScreen) -> None:
         self._screen = screen
         self._record: TestRecord | None = None
         self.lines = TextLines(id="side")

@@ -19,6 +19,7 @@ from swarm_tui.questions.inbox import Item, ItemGroup, ItemKind, inbox_as_markdo
 from swarm_tui.room.actions import OF_NO_SWEEP, action
 from swarm_tui.room.dialog import Choosable, ConfirmScreen, Dialog, PickScreen, key_of
 from swarm_tui.room.draw.spans import Line, Span, cut_line, width_of, wrap_text
+from swarm_tui.room.engine_requests import choose_request, why_no_tests
 from swarm_tui.room.followed_files import TranscriptEnd
 from swarm_tui.room.inbox.draw import (
     draw_ask,
@@ -368,10 +369,10 @@ class InboxScreen(RoomScreen):
         self.room.push_screen(PickScreen("Always answer yes in this sweep to", entries), confirm)
 
     @action("x", "inbox.act", "act", "Stop, retry, hold or release the tests of this row",
-            lambda screen: screen.requests.why_no_tests(), rank=7, is_of_now=True,
+            why_no_tests, rank=7, is_of_now=True,
             watch_description="Stop the agents of this row")  # fmt: skip
     def act(self) -> None:
-        self.requests.choose()
+        choose_request(self)
 
     @action("u", "inbox.end_rule", "", "Remove the rule under the cursor",
             lambda screen: screen.session.why_not_remove_rule(), rank=8, is_of_now=True,
