@@ -19,11 +19,11 @@ from swarm_tui.money.budget import due_events
 from swarm_tui.questions.groups import GONE
 from swarm_tui.simulate.script import Fields, ScriptedEvent, SimulatedTest, write_script
 
-GoOn = Callable[[str], None]
+Continue = Callable[[str], None]
 """A function that lets the agent of a test continue."""
 
 
-class SimulatedAsks:
+class SimulatedQuestions:
     """The open questions of one simulated sweep, and its rules."""
 
     def __init__(self) -> None:
@@ -35,53 +35,53 @@ class SimulatedAsks:
     def note(self, test: str, step: ScriptedEvent) -> None:
         """Update the open questions after a step of an agent."""
         if step.type == "asked":
-            ask = msgspec.convert(step.fields["ask"], Question)
-            self._open[item_id(test, ask)] = test, ask
+            question = msgspec.convert(step.fields["ask"], Question)
+            self._open[item_id(test, question)] = test, question
         elif step.type != "seen":
             self.forget(test)
 
     def forget(self, test: str) -> None:
         """Remove the questions of an agent that continues or has finished."""
-        self._open = {item: question for item, question in self._open.items() if question[0] != test}
+        self._open = {item: entry for item, entry in self._open.items() if entry[0] != test}
 
-    def answer(self, request: dict[str, Any], go_on: GoOn) -> list[Fields]:
+    def answer(self, request: dict[str, Any], continue_agent: Continue) -> list[Fields]:
         """Return the events for an answer of the user."""
         items = [str(item) for item in request.get("items") or ()]
         text = str(request.get("text") or "")
         gone = [item for item in items if item not in self._open]
         answered = [item for item in dict.fromkeys(items) if item in self._open]
-        events = [event for item in answered for event in self._give(item, text, "user", "", go_on)]
+        events = [event for item in answered for event in self._give(item, text, "user", "", continue_agent)]
         done = {"type": "request_answered", "request": request["id"], "is_done": not gone}
         detail = f"{len(items) - len(gone)} of {len(items)} answered; {GONE}" if len(items) > 1 else GONE
         return [*events, done | ({"detail": detail} if gone else {})]
 
-    def _give(self, item: str, text: str, by: str, rule: str, go_on: GoOn) -> list[Fields]:
-        test, ask = self._open.pop(item)
-        go_on(test)
+    def _give(self, item: str, text: str, by: str, rule: str, continue_agent: Continue) -> list[Fields]:
+        test, question = self._open.pop(item)
+        continue_agent(test)
         return [
-            {"type": "ask_answered", "test": test, "ask": ask.id, "text": text, "by": by, "rule": rule},
-            {"type": "ask_closed", "test": test, "ask": ask.id, "why": "answered"},
+            {"type": "ask_answered", "test": test, "ask": question.id, "text": text, "by": by, "rule": rule},
+            {"type": "ask_closed", "test": test, "ask": question.id, "why": "answered"},
         ]
 
-    def make_rule(self, request: dict[str, Any]) -> Fields:
+    def add_rule(self, request: dict[str, Any]) -> Fields:
         """Return the event for a new rule."""
         self._rule_count += 1
         rule = msgspec.convert({**request["rule"], "id": f"r{self._rule_count}", "by": "user"}, AnswerRule)
         self._rules[rule.id] = rule
         return {"type": "rule_made", "rule": msgspec.to_builtins(rule)}
 
-    def end_rule(self, request: dict[str, Any]) -> Fields:
+    def remove_rule(self, request: dict[str, Any]) -> Fields:
         """Return the event for the removal of a rule."""
         self._rules.pop(str(request.get("text")), None)
         return {"type": "rule_ended", "rule": str(request.get("text")), "by": "user"}
 
-    def rule_answers(self, go_on: GoOn) -> list[Fields]:
+    def rule_answers(self, continue_agent: Continue) -> list[Fields]:
         """Return the events for open questions that rules answer."""
         events: list[Fields] = []
-        for item, (_, ask) in list(self._open.items()):
-            rule = next((rule for rule in self._rules.values() if fits(rule, ask, ask.subject)), None)
+        for item, (_, question) in list(self._open.items()):
+            rule = next((rule for rule in self._rules.values() if fits(rule, question, question.subject)), None)
             if rule is not None:
-                events += self._give(item, rule.answer, rule.by, rule.id, go_on)
+                events += self._give(item, rule.answer, rule.by, rule.id, continue_agent)
         return events
 
 
@@ -241,7 +241,7 @@ class SimulatedSweep:
         self._due: list[tuple[float, int, int]] = []
         self._names = [test.test for test in tests]
         self._waiting: set[str] = set()
-        self._asks = SimulatedAsks()
+        self._questions = SimulatedQuestions()
         self.hosts = SimulatedHosts(hosts, slots, seed) if hosts else None
         self._host_of: dict[str, str] = {}
 
@@ -322,10 +322,10 @@ class SimulatedSweep:
 
     def rule_answers(self) -> list[Fields]:
         """Return the events for open questions that rules answer."""
-        return self._asks.rule_answers(self._go_on)
+        return self._questions.rule_answers(self._continue_agent)
 
     def _note_waiting(self, test: str, step: ScriptedEvent) -> None:
-        self._asks.note(test, step)
+        self._questions.note(test, step)
         self._waiting.discard(test)
         if step.type == "seen" and step.fields["state"] == "waiting":
             self._waiting.add(test)
@@ -370,11 +370,11 @@ class SimulatedSweep:
             case "retry":
                 events = [self._retry(test) for test in named if test not in self._steps and test not in self._queue]
             case "answer":
-                return self._asks.answer(request, self._go_on)
+                return self._questions.answer(request, self._continue_agent)
             case "make_rule" if isinstance(request.get("rule"), dict):
-                events = [self._asks.make_rule(request)]
+                events = [self._questions.add_rule(request)]
             case "end_rule":
-                events = [self._asks.end_rule(request)]
+                events = [self._questions.remove_rule(request)]
             case "message":
                 events = [event for test in named for event in self._send_message(test, str(request.get("text") or ""))]
             case kind:
@@ -386,7 +386,7 @@ class SimulatedSweep:
         return [*events, {"type": "request_answered", "request": request["id"], "is_done": True}]
 
     def _stop(self, test: str) -> Fields:
-        self._asks.forget(test)
+        self._questions.forget(test)
         self._end(test)
         self._waiting.discard(test)
         if test in self._queue:
@@ -398,10 +398,10 @@ class SimulatedSweep:
         return {"type": "queued", "test": test, "reason": "retry requested"}
 
     def _send_message(self, test: str, text: str) -> list[Fields]:
-        self._go_on(test)
+        self._continue_agent(test)
         return [{"type": "message_sent", "test": test, "text": text, "by": "user"}]
 
-    def _go_on(self, test: str) -> None:
+    def _continue_agent(self, test: str) -> None:
         """Let a waiting agent continue at once."""
         if test in self._waiting and self._steps.get(test):
             self._waiting.discard(test)
