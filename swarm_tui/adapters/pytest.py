@@ -358,9 +358,9 @@ def _explain(python: str, finished: Finished, importing: str = "") -> AdapterErr
         return _stopped_by(importing, f"exit code {finished.code}")
     if f"{_INTERNAL_ERROR}>" in output:
         return _explain_internal(python, output, importing)
-    first = first_exception(output) or next(map(plain, errors), "")
+    first = first_exception(output) or next(map(plain, errors or lines[-1:]), "")
     why = f"exit code {finished.code}" + (f", {plain(first, 300)}" if first else "")
-    hint = f"run `{python} -m pytest --collect-only` to see why"
+    hint = f"check whether a conftest.py or a plugin exits: run `{python} -m pytest --collect-only`"
     return AdapterError(f"pytest stopped before it had collected all tests ({why})", hint)
 
 

@@ -126,6 +126,13 @@ async def test_file_that_ends_pytest_at_import_is_named(tmp_path: Path, content:
     assert "--ignore=test_a.py" in caught.value.hint
 
 
+async def test_exit_of_conftest_is_reported_with_its_message(tmp_path: Path) -> None:
+    copy = make_copy(tmp_path / "copy", conftest="import sys\nsys.exit('not on this machine')\n")
+    with pytest.raises(AdapterError, match=r"\(exit code 1, not on this machine\)") as caught:
+        await PytestAdapter(sys.executable, copy).collect([])
+    assert "conftest.py" in caught.value.hint
+
+
 async def test_first_cause_of_an_early_internal_error_is_quoted(tmp_path: Path) -> None:
     conftest = """def pytest_configure():
     try:
