@@ -16,7 +16,7 @@ from swarm_tui.model.pulled import Escalation, EscalationKind
 from swarm_tui.model.report import IntegratorReport, LeftOut, Normalization
 from swarm_tui.model.results import Result
 from swarm_tui.model.text import plain
-from swarm_tui.review.ranking import Effect
+from swarm_tui.review.ranking import Effect, TipResults
 
 TESTS_NAMED = 20
 
@@ -106,11 +106,10 @@ def _ranking_entry(rank: int, entry: FixTree, effect: Effect) -> dict[str, Any]:
 def _final_entry(final: TipRun | None) -> dict[str, Any] | None:
     if final is None:
         return None
-    fields = asdict(final)
-    outcomes = fields.pop("outcomes")
-    del fields["is_testable"]
-    failed = [test for test, result in outcomes.items() if result == "failed"]
-    return {"passed": sum(result == "passed" for result in outcomes.values()), "failed": failed, **fields}
+    passed = sum(result == "passed" for result in final.outcomes.values())
+    failed = [test for test, result in final.outcomes.items() if result == "failed"]
+    results = TipResults.model_validate({**asdict(final), "passed": passed, "failed": failed})
+    return results.model_dump(mode="json")
 
 
 def _normalizations(result: IntegrationResult, picked: list[FixTree]) -> list[Normalization]:
