@@ -1,7 +1,7 @@
 """The terminal interface ("room") of a sweep: watch agents, answer questions, review fixes.
 
-To add a key, add a method with `@action` (`actions.py`) to its screen: keys, id, label, description, and a function that
-returns why the action is unavailable. An action of several screens is a function whose first argument is the screen
+To add a key, add a method with `@action` (`actions.py`) to its screen: keys, id, label, description, and a function
+that returns why the action is unavailable. An action of several screens is a function that takes the screen
 (`external.py`, `agent/actions.py`). The footer, the help, the palette, the page of keys (tutorial/keys.md, written by
 the tests with SWARM_WRITE_SCENES=1) and the key names in the config file are generated from these actions.
 
