@@ -20,7 +20,7 @@ from swarm_tui.sweep.agent import SWEEP_STOPPED, Agent, Checked, HostGone, NoHos
 from swarm_tui.sweep.agent_context import integrator_of
 from swarm_tui.sweep.answers import AnswerDelivery
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.guards import BudgetGuard, PatternGuard, StuckAgents
+from swarm_tui.sweep.guards import BudgetGuard, PatternGuard, StuckAgents, ThrottledAgents
 from swarm_tui.sweep.host_creation import HostCreation
 from swarm_tui.sweep.host_keeper import HostKeeper, resume_on_host
 from swarm_tui.sweep.host_pool import HostPool, HostUse
@@ -32,7 +32,6 @@ from swarm_tui.sweep.polls import DoubtfulScreens, EditWatch
 from swarm_tui.sweep.send_back import integrate_pending
 from swarm_tui.sweep.slots import next_launches, slots_taken
 from swarm_tui.sweep.stop import Stopper
-from swarm_tui.sweep.throttle import ThrottledAgents
 from swarm_tui.sweep.verify import ClaimChecks, is_unchecked
 from swarm_tui.sweep.watch import AgentFollower, read_new_events
 

@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import inspect
+import json
+import posixpath
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from swarm_tui.adapters.git.history import read_commits, read_tree_changes
 from swarm_tui.adapters.git.objects import ObjectSpace
-from swarm_tui.adapters.pytest import TestRun, pytest_argument, run_in_sessions
+from swarm_tui.adapters.processes.environment import passed_variables
+from swarm_tui.adapters.processes.run import Finished
+from swarm_tui.adapters.pytest import (
+    COPY_VARIABLE,
+    NAMED_IN_VARIABLE,
+    RUN_PYTEST_NAME,
+    PytestSession,
+    Tell,
+    TestRun,
+    pytest_argument,
+    read_report,
+    run_in_sessions,
+    run_variables,
+    session_words,
+)
 from swarm_tui.agents.judging import GONE, OwnRuns, judge_claim
-from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.errors import AdapterError, SwarmError, UsageError
+from swarm_tui.hosts import test_run as far_test_run
+from swarm_tui.hosts.preparation import PreparedHost
 from swarm_tui.hosts.protocol import HostUnreachable
 from swarm_tui.integrator.branches import classify_commit
 from swarm_tui.journal.events import ClaimChecked
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import LIVING_STATES, Baseline, Result, State
+from swarm_tui.model.run_limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables
+from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.review.verdicts import review_of_sweep
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.host_test_runs import SessionsOnHost
 from swarm_tui.testing.copies import COPIES, MISSING, TestCopies
 from swarm_tui.testing.measuring_files import ChangedFiles, why_not_measured
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import settings_of_sweep
 
+_PROGRAM: Final = inspect.getsource(far_test_run)
+# Beyond the run itself: a clone, a checkout and the set-up.
+_EXTRA_SECONDS: Final = far_test_run.SET_UP_SECONDS + 2 * far_test_run.GIT_SECONDS
 RUNS_IF_FAILED: Final = 3
 NOT_FOUND: Final = "not found: "
 """What pytest prints for a test or a file that does not exist."""
@@ -113,7 +137,9 @@ class ClaimChecks:
         try:
             runs = await self._runs(record)
         except HostUnreachable as error:
-            if _host_of(record) not in {name for name, host in self._context.state.hosts.items() if host.is_gone}:
+            host, known = _host_of(record), self._context.state.hosts.get(_host_of(record))
+            # A created host does not exist any more after the sweep was stopped.
+            if host in self._context.hosts and not (known is not None and known.is_gone):
                 self._waiting[record.test] = None
                 return
             runs = OwnRuns(impossible=error.message)
@@ -268,6 +294,62 @@ class RunsOnHost:
 
     async def close(self) -> None:
         """Do nothing: `clean` removes the copies with the sweep's folder on the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsOnHost:
+    """How pytest is called on a host."""
+
+    spec: SweepSpec
+    host: PreparedHost
+    number: int
+    """The number of the scratch copy, which no other run uses now."""
+    commit: str
+    timeout: float
+
+    async def run(self, words: Sequence[str], tell: Tell | None, before: int) -> PytestSession:
+        spec, host = self.spec, self.host
+        copy = posixpath.join(host.folder, f"check{self.number}")
+        temporary, number = spec.temporary or host.folder, COPIES_NUMBER + self.number
+        own = own_variables(number, temporary, spec.run_limits)
+        roots = [posixpath.normpath(posixpath.join(copy, root)) for root in spec.import_roots or (".",)]
+        wanted = {
+            "copy": copy,
+            "seed": host.seed,
+            "commit": self.commit,
+            # A set-up that created the interpreter need not be repeated in each copy.
+            "setup": "" if host.is_set_up else spec.setup or "",
+            "checkout": host.project,
+            "python": host.python,
+            "program": posixpath.join(host.package_dir.live, RUN_PYTEST_NAME),
+            "words": session_words("{scratch}", spec.run_options, words),
+            "folder": spec.folder,
+            "variables": {
+                "PYTHONPATH": "",
+                "SWARM_PYTHONPATH": ":".join([*roots, host.package_dir.live]),
+                "SWARM_RESULTS": "{descriptor}",
+                NAMED_IN_VARIABLE: spec.repository,
+                COPY_VARIABLE: copy,
+                **run_variables("{scratch}"),
+                **own,
+            },
+            "passed": passed_variables(spec.passed_environment),
+            "seconds": self.timeout,
+            "own": [own_folder(temporary, number), *([own[OWN_HOME]] if OWN_HOME in own else [])],
+        }
+        called = ["python3", "-c", _PROGRAM]
+        content, timeout = json.dumps(wanted).encode(), self.timeout + _EXTRA_SECONDS
+        finished = await host.host.run(called, cwd=host.folder, stdin=content, timeout=timeout)
+        try:
+            answer = json.loads(finished.stdout)
+            if "problem" in answer:
+                raise AdapterError(f"on {host.settings.name}: {plain(str(answer['problem']), 200)}", "")
+            received, output = base64.b64decode(answer["received"]), str(answer["output"]).encode()
+            report = read_report(received, str(answer["secret"]).encode())
+            return PytestSession(report, Finished(("pytest",), int(answer["code"]), output, b"", 0.0, False))
+        except (ValueError, KeyError, TypeError) as error:
+            last = (finished.error_text.strip().splitlines() or ["it printed nothing"])[-1]
+            raise AdapterError(f"{host.settings.name} cannot run the test: {plain(last, 200)}", "") from error
 
 
 def _host_of(record: TestRecord) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from swarm_tui.adapters.pytest import PLUGIN_FOLDER, RUN_PYTEST_NAME, read_report, run_variables, session_words
-from swarm_tui.sweep.host_test_runs import _PROGRAM
+from swarm_tui.sweep.verify import _PROGRAM
 from tests.git_project import PYTEST_INI, GitProject
 from tests.waiting import until
 

@@ -12,6 +12,7 @@ import pytest
 
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.journal.events import Harvested
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.pulled import ClaimCheck, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.sweep.context import SweepContext
@@ -21,7 +22,9 @@ from tests.loopback import LoopbackHost, loopback_hosts
 from tests.sweep.scripted_sweep import QuickMngr, record_launch, scripted_sweep_of
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("sshd", "ssh")]
+pytestmark = pytest.mark.slow
+
+needs_sshd = pytest.mark.needs("sshd", "ssh")
 
 
 @pytest.fixture
@@ -30,12 +33,11 @@ def host() -> Iterator[LoopbackHost]:
         yield host
 
 
-def claim(context: SweepContext) -> None:
-    """Record that agents on h1 have submitted their work without commits."""
-    for record in list(context.state.tests()):
-        record_launch(context, record, context.address_of(record.agent, 1, "h1"))
-        work = PulledWork(check=ClaimCheck(claim="clean"))
-        context.record(Harvested(test=record.test, result=Result.CLAIMED, reason="", harvest=work))
+def submit(context: SweepContext, record: TestRecord, host: str) -> None:
+    """Record that an agent on a host has submitted its work, without commits."""
+    record_launch(context, record, replace(context.address_of(record.agent, 1), host=host))
+    work = PulledWork(check=ClaimCheck(claim="clean"))
+    context.record(Harvested(test=record.test, result=Result.CLAIMED, reason="", harvest=work))
 
 
 def prepare(host: LoopbackHost, root: Path, content: str, *tests: str) -> SweepContext:
@@ -47,9 +49,7 @@ def prepare(host: LoopbackHost, root: Path, content: str, *tests: str) -> SweepC
     )
     context = replace(context, hosts=open_hosts(context.spec))
     for record in list(context.state.tests()):
-        record_launch(context, record, context.address_of(record.agent, 1, "h1"))
-        work = PulledWork(check=ClaimCheck(claim="clean"))
-        context.record(Harvested(test=record.test, result=Result.CLAIMED, reason="", harvest=work))
+        submit(context, record, "h1")
     return context
 
 
@@ -57,6 +57,7 @@ def results(context: SweepContext) -> list[tuple[Result | None, str]]:
     return [(record.result, record.reason) for record in context.state.tests()]
 
 
+@needs_sshd
 async def test_first_claims_of_a_host_are_checked_at_the_same_time(host: LoopbackHost, tmp_path: Path) -> None:
     context = prepare(host, tmp_path, "def test_a(): pass\ndef test_b(): pass\n", "test_a", "test_b")
     checks = ClaimChecks(context, lambda _: None)
@@ -70,6 +71,7 @@ async def test_first_claims_of_a_host_are_checked_at_the_same_time(host: Loopbac
     assert results(context) == [(Result.CLEAN, "")] * 2
 
 
+@needs_sshd
 async def test_check_is_repeated_when_its_host_is_back(host: LoopbackHost, tmp_path: Path) -> None:
     started = tmp_path / "started"
     content = f"""import pathlib, signal
@@ -100,3 +102,15 @@ def test_a():
     await checks.close()
     await context.hosts.close()
     assert results(context) == [(Result.CLEAN, "")]
+
+
+async def test_claim_of_a_destroyed_host_stays_claimed(tmp_path: Path) -> None:
+    context = scripted_sweep_of(tmp_path, {"test_it.py": ""}, ["test_it.py::test_a"], QuickMngr(tmp_path / "mngr"))
+    (record,) = context.state.tests()
+    submit(context, record, "destroyed")
+    checks = ClaimChecks(context, lambda _: None)
+    async with asyncio.TaskGroup() as group:
+        checks.add(record.test)
+        checks.work(group, (), ())
+    assert not checks.is_busy
+    assert "swarm-tui cannot run the test: not a host of this sweep: destroyed" in results(context)[0][1]

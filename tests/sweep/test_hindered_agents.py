@@ -30,10 +30,10 @@ from swarm_tui.limits.recovery import (
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.guards import OURS, ThrottledAgents
 from swarm_tui.sweep.messages import AgentMessages
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
-from swarm_tui.sweep.throttle import OURS, ThrottledAgents
 from tests.sweep.scripted_sweep import QuickMngr, Watches, packed_outcome, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
