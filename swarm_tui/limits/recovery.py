@@ -101,7 +101,7 @@ class Recovery:
         )
 
     def released(self) -> None:
-        """Tell agents to continue soon, because the user released the queue."""
+        """Shorten the pause before the next message, because the user released the queue."""
         self._pause = FIRST_PAUSE
 
     def pause_before_relaunch(self, test: str) -> float:
