@@ -231,7 +231,7 @@ async def test_apply_asks_and_keeps_checkout(project: GitProject, tmp_path: Path
         await pilot.press("enter")
         assert "Your checkout is unchanged" in text_on_screen(app)
         await pilot.press("y")
-        await until(pilot, lambda: "is created" in text_on_screen(app))
+        await until(pilot, lambda: "Created. To check it out" in text_on_screen(app))
     branch = project.git("branch", "--list", "swarm/*", "--format=%(refname:short)")
     assert project.git("log", "-1", "--format=%s", branch) == 'Revert "[FIX_IMPL] Double is twice"'
     assert {

@@ -44,7 +44,7 @@ def test_ten_fixes_are_reviewed_with_ten_keys(e2e: E2eSession) -> None:
     terminal.send_keys("r")
     terminal.wait_for("Your checkout is unchanged")
     terminal.send_keys("y")
-    terminal.wait_for("is created. To get it: git switch swarm/")
+    terminal.wait_for("Created. To check it out: git switch swarm/")
     terminal.send_keys("q")
     expect(terminal.wait_for("reviewed 10 of 10, 2 reverted, 0 open")).not_to_contain("Traceback")
     assert terminal.wait_for_exit() == 0

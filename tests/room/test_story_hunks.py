@@ -45,7 +45,7 @@ def test_fix_is_kept_in_part(e2e: E2eSession, size: tuple[int, int]) -> None:
     terminal.send_keys("r")
     terminal.wait_for("Revert 1 of 2 hunks of")
     terminal.send_keys("y")
-    terminal.wait_for("is created. To get it: git switch swarm/")
+    terminal.wait_for("Created. To check it out: git switch swarm/")
     terminal.send_keys("q")
     terminal.wait_for_exit()
     branch = project.git("branch", "--list", "swarm/*", "--format=%(refname:short)")

@@ -62,7 +62,7 @@ def test_left_out_test_change_is_not_on_branch(e2e: E2eSession) -> None:
     terminal.send_keys("d")
     terminal.wait_for("[TEST/DOC] 39 of 40 hunks")
     terminal.send_keys("y")
-    terminal.wait_for("is created. To get it: git switch swarm/")
+    terminal.wait_for("Created. To check it out: git switch swarm/")
     terminal.send_keys("q")
     terminal.wait_for_exit()
     branch = project.git("branch", "--list", "swarm/*", "--format=%(refname:short)")

@@ -105,6 +105,6 @@ async def test_six_fixes_are_applied_with_ten_keys() -> None:
             await press(pilot, *["y"] * (fixes - 1), "n", "A", "r")
             await eventually(lambda: "Your checkout is unchanged" in text_on_screen(app), "the question")
             await press(pilot, "y")
-            await eventually(lambda: "is created" in text_on_screen(app), "the branch")
+            await eventually(lambda: "Created. To check it out" in text_on_screen(app), "the branch")
             # For six fixes: one key to open the screen, six verdicts, and three to apply.
             assert keys_on_page()["review six fixes and apply the plan"] == 1 + 6 + 3

@@ -16,12 +16,10 @@ from textual.worker import Worker, WorkType
 from swarm_tui.adapters.git.checkouts import check_out_tree
 from swarm_tui.adapters.processes.foreground import editor_command
 from swarm_tui.adapters.processes.run import finish_in_thread
-from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.requests import RequestKind
 from swarm_tui.model.commits import Diff
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.results import Result, State
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import Change
 from swarm_tui.review.open import difference_of, hunk_text
@@ -35,7 +33,6 @@ from swarm_tui.room.draw.spans import Line, Span, wrap_text
 from swarm_tui.room.external import run_in_terminal
 from swarm_tui.room.fixes.conflict import resolve_conflict, swap_in
 from swarm_tui.room.fixes.draw import (
-    NoFixesView,
     draw_effect,
     draw_evidence,
     draw_fix,
@@ -49,16 +46,15 @@ from swarm_tui.room.fixes.view import (
     fix_evidence,
     fix_view,
     name_with_commit,
+    no_fixes_view,
     plan_summary,
     plan_view,
     proposal_details,
     report_lines,
 )
-from swarm_tui.room.grid.draw import short_name
 from swarm_tui.room.message import MessageScreen
-from swarm_tui.room.notifications import FINISHED_MARKS
 from swarm_tui.room.screen import RoomScreen
-from swarm_tui.room.store import EngineState, Store, SweepChanged
+from swarm_tui.room.store import EngineState, SweepChanged
 from swarm_tui.room.widgets.border import PanelBorder
 from swarm_tui.room.widgets.diff import EMPTY, DiffLines
 from swarm_tui.room.widgets.lines import Band, Lines, TextLines
@@ -437,8 +433,11 @@ class FixesScreen(RoomScreen):
     def name_to_copy(self) -> str:
         return self.current_fix.id if self.current_fix else ""
 
+    @property
+    def filter_words(self) -> str:  # type: ignore[override]
+        return self.session.filter_words if self.session is not None else ""
+
     def set_filter(self, words: str) -> None:
-        self.filter_words = words
         if self.session is not None:
             self.session.set_filter(words)
             self.show_session()
@@ -451,7 +450,6 @@ class FixesScreen(RoomScreen):
             super().go_back()
 
     def _leave_split(self) -> bool:
-        self.filter_words = "" if self.session is not None and self.session.split_row is not None else self.filter_words
         return self.session is not None and self.session.leave_split()
 
     # Verdicts.
@@ -520,7 +518,7 @@ class FixesScreen(RoomScreen):
             return
         applied, hint = await session.apply(proposal)
         self.store.note("info", f"applied on {applied.branch}: {session.review.closing_line()}")
-        self.show_message(f"{applied.branch} is created. To get it: {hint}", "good")
+        self.show_message(f"Created. To check it out: {hint}", "good")
 
     async def confirm(self, question: str, details: Iterable[str] = ()) -> bool:
         """Ask a question in a dialog. Call it from a worker."""
@@ -744,29 +742,3 @@ class FixesScreen(RoomScreen):
             self.split()
         else:
             self.room.show_test(self.current_tests()[0])
-
-
-def no_fixes_view(store: Store) -> NoFixesView:
-    """Return the progress of the sweep."""
-    state, spec = store.state, store.opened.spec
-    integration, counts = state.integration, state.counts
-    return NoFixesView(
-        sweep=plain(spec.sweep, 60),
-        integration=integration.state,
-        detail=integration.detail,
-        progress=store.integration_progress(),
-        integrating_for=store.clock() - integration.started_at if integration.started_at is not None else 0.0,
-        done=sum(counts[mark] for mark in FINISHED_MARKS),
-        total=len(state.records),
-        working=state.active,
-        waiting=counts[State.WAITING.value],
-        queued=counts[State.QUEUED.value],
-        is_living=store.engine in (EngineState.RUNNING, EngineState.ELSEWHERE),
-        has_integrator=spec.integrator != "none",
-        is_simulated=agent_type_of_sweep(spec).is_simulated,
-        coming=tuple(
-            (short_name(record), plain(record.harvest.summary, 200))
-            for record in state.tests()
-            if record.result is Result.IMPL_FIX
-        ),
-    )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.pulled import without_marks
 from swarm_tui.model.report import LeftOut
+from swarm_tui.model.results import Result, State
 from swarm_tui.model.test_strength import TestStrength
 from swarm_tui.model.text import plain
 from swarm_tui.money.forecast import cost_of_each
@@ -17,9 +19,12 @@ from swarm_tui.review.changes import Change
 from swarm_tui.review.ranking import problem_in_short
 from swarm_tui.review.verdicts import Verdict
 from swarm_tui.room.draw.spans import Line
-from swarm_tui.room.fixes.draw import EffectView, FixEvidence, FixView, PlanView, draw_report
+from swarm_tui.room.fixes.draw import EffectView, FixEvidence, FixView, NoFixesView, PlanView, draw_report
 from swarm_tui.room.fixes.session import ReviewSession
 from swarm_tui.room.fixes.tests import PASSED, TestRun
+from swarm_tui.room.grid.draw import short_name
+from swarm_tui.room.notifications import FINISHED_MARKS
+from swarm_tui.room.store import EngineState, Store
 
 TRAILERS: Final = ("Agent: ", "Test: ", "Sweep: ")
 
@@ -292,3 +297,29 @@ def body_of(message: str) -> str:
     while lines and (not lines[-1].strip() or lines[-1].startswith(TRAILERS)):
         lines.pop()
     return "\n".join(lines).strip("\n")
+
+
+def no_fixes_view(store: Store) -> NoFixesView:
+    """Return the progress of the sweep."""
+    state, spec = store.state, store.opened.spec
+    integration, counts = state.integration, state.counts
+    return NoFixesView(
+        sweep=plain(spec.sweep, 60),
+        integration=integration.state,
+        detail=integration.detail,
+        progress=store.integration_progress(),
+        integrating_for=store.clock() - integration.started_at if integration.started_at is not None else 0.0,
+        done=sum(counts[mark] for mark in FINISHED_MARKS),
+        total=len(state.records),
+        working=state.active,
+        waiting=counts[State.WAITING.value],
+        queued=counts[State.QUEUED.value],
+        is_living=store.engine in (EngineState.RUNNING, EngineState.ELSEWHERE),
+        has_integrator=spec.integrator != "none",
+        is_simulated=agent_type_of_sweep(spec).is_simulated,
+        coming=tuple(
+            (short_name(record), plain(record.harvest.summary, 200))
+            for record in state.tests()
+            if record.result is Result.IMPL_FIX
+        ),
+    )
