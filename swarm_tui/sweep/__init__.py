@@ -1,1 +1,1 @@
-"""The engine: one process that launches the agents of a sweep, watches them, harvests them and keeps the journal."""
+"""The engine: one process that launches, follows, pulls, verifies and stops the agents of a sweep."""

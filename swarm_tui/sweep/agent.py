@@ -243,11 +243,11 @@ async def _finish(sweep: RunningSweep, agent: Agent, job: Job, watch: AgentFollo
     await _read_to_end(sweep, watch)
     # The agent may have submitted its work after its end was observed.
     end = AgentEnd.ARCHIVE if watch.has_archive else end
-    trouble = watch.last_api_error(time.time())
-    if end in ENDED_BY_ITSELF and trouble is not None:
+    api_error = watch.last_api_error(time.time())
+    if end in ENDED_BY_ITSELF and api_error is not None:
         # This says nothing about its test.
-        agent.not_before = time.monotonic() + sweep.hindered.recovery.pause_before_relaunch(key)
-        reason = f"its agent exited during an API error: {WORDS[trouble.kind]}"
+        agent.not_before = time.monotonic() + sweep.throttled.recovery.pause_before_relaunch(key)
+        reason = f"its agent exited during an API error: {WORDS[api_error.kind]}"
         return await _stop(sweep, agent, job, watch, Stop(reason, is_retried=True))
     try:
         await _pull(sweep, job, watch, end)

@@ -49,9 +49,9 @@ class AnswerResult:
 class AnswerDelivery:
     """Answers the questions of the agents of one sweep."""
 
-    def __init__(self, context: AgentContext, live_agents: AgentWatches, messages: AgentMessages) -> None:
+    def __init__(self, context: AgentContext, agents: AgentWatches, messages: AgentMessages) -> None:
         self._context = context
-        self._live_agents = live_agents
+        self._agents = agents
         self._messages = messages
         self._under_way: set[str] = set()
         self._tried_by_rule: set[str] = set()
@@ -72,7 +72,7 @@ class AnswerDelivery:
         """Start answering the questions that match a rule."""
         if not self._context.state.rules:
             return
-        for test in self._live_agents.watches:
+        for test in self._agents.watches:
             record = self._context.state.record_of(test)
             for asked in record.asks:
                 is_open = asked.answered_at is None and asked.item not in self._under_way | self._tried_by_rule
@@ -125,11 +125,11 @@ class AnswerDelivery:
         return "", False
 
     def _records(self) -> list[TestRecord]:
-        return [self._context.state.record_of(test) for test in self._live_agents.watches]
+        return [self._context.state.record_of(test) for test in self._agents.watches]
 
     async def _answer_ask(self, record: TestRecord, asked: OpenQuestion, text: str, by: str, rule: str) -> None:
         problem = answer_problem(asked.ask, text)
-        watch = self._live_agents.watches.get(record.test)
+        watch = self._agents.watches.get(record.test)
         if watch is None or watch.observer is None:
             problem = "its agent is no longer running"
         if problem or watch is None or watch.observer is None:
@@ -156,7 +156,7 @@ class AnswerDelivery:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + TAKEN_WITHIN
         while loop.time() < deadline:
-            watch = self._live_agents.watches.get(test)
+            watch = self._agents.watches.get(test)
             ended = watch.observer.closed_questions if watch is not None and watch.observer is not None else {}
             if asked.ask.id in ended:
                 return ended[asked.ask.id].why

@@ -295,9 +295,9 @@ async def losses_with(host: Host, agent: AgentStatus, record: TestRecord | None)
         losses.append(f"{agent.name} is still {agent.state.lower()}")
     if record is None:
         return losses
-    is_harvested = record.state is State.DONE and record.harvest.end == "archive"
+    is_pulled = record.state is State.DONE and record.harvest.end == "archive"
     (archive,) = await host.read_files([ReadRequest(AgentFile(agent.address, ARCHIVE_PATH))])
-    if not is_harvested and archive is not None:
+    if not is_pulled and archive is not None:
         losses.append(f"{agent.name} has submitted work that was never pulled (`swarm-tui resume` pulls it)")
     try:
         copy = agent.address.work_dir
@@ -328,8 +328,8 @@ def _find_refs(opened: OpenedSweep) -> tuple[list[tuple[str, str]], list[str]]:
             # The fix before it was sent back: its agent's commits are in a bundle.
             continue
         lost = int(repository.run("rev-list", "--count", tip, "--not", spec.base, "--branches").text or 0)
-        harvested = records.get(name)
-        is_bundled = harvested is not None and (opened.folder.agent(harvested.agent) / "branch.bundle").exists()
+        pulled = records.get(name)
+        is_bundled = pulled is not None and (opened.folder.agent(pulled.agent) / "branch.bundle").exists()
         if lost and not is_bundled:
             commits = counted(lost, "commit that is", "commits that are")
             losses.append(f"{name} holds {commits} on no branch and in no bundle of the sweep's folder")

@@ -33,10 +33,10 @@ GRACE: Final = 120.0
 class BudgetGuard:
     """The budget of one sweep and of its agents."""
 
-    def __init__(self, context: SweepContext, live_agents: AgentWatches, messages: AgentMessages) -> None:
+    def __init__(self, context: SweepContext, agents: AgentWatches, messages: AgentMessages) -> None:
         self.grace = GRACE
         self._context = context
-        self._live_agents = live_agents
+        self._agents = agents
         self._messages = messages
         self._asked_at: dict[str, float] = {}
         """When each agent was asked, by the monotonic clock; after a resume, when this engine first saw it."""
@@ -51,9 +51,7 @@ class BudgetGuard:
         """Record the events that are due. Return the tests whose agents were asked to submit and did not in time."""
         context = self._context
         working = [
-            test
-            for test, watch in self._live_agents.watches.items()
-            if test != INTEGRATOR_KEY and not watch.has_archive
+            test for test, watch in self._agents.watches.items() if test != INTEGRATOR_KEY and not watch.has_archive
         ]
         for event in list(budget.due_events(context.state, working)):
             context.record(event)
@@ -107,7 +105,7 @@ class StuckAgents:
     """The agents of one sweep that are stuck."""
 
     context: SweepContext
-    live_agents: AgentWatches
+    agents: AgentWatches
     messages: AgentMessages
     _due: float = 0.0
     _nudges: set[asyncio.Task[list[str]]] = field(default_factory=set)
@@ -117,7 +115,7 @@ class StuckAgents:
         if 0 <= clock - self._due < STUCK_INTERVAL:
             return
         self._due = clock
-        watches = self.live_agents.watches.items()
+        watches = self.agents.watches.items()
         calls = {test: (watch.repeats.call, watch.repeats.times) for test, watch in watches if test != INTEGRATOR_KEY}
         for event in list(stuck.due_events(self.context.state, calls, clock, is_nudging=self.context.spec.is_nudging)):
             self.context.record(event)
@@ -133,7 +131,7 @@ class ThrottledAgents:
     """The agents of one sweep with API errors."""
 
     context: SweepContext
-    live_agents: AgentWatches
+    agents: AgentWatches
     messages: AgentMessages
     relaunch: Callable[[str, str], None]
     """Queues a test again, with a reason."""
@@ -146,7 +144,7 @@ class ThrottledAgents:
         """Do what is due; `clock` is the time since 1970."""
         spec = self.context.spec
         machine = None if spec.is_load_ignored or spec.access else read_machine()
-        for due in self.recovery.due(self.live_agents.watches.keys(), clock, machine):
+        for due in self.recovery.due(self.agents.watches.keys(), clock, machine):
             match due:
                 case Relaunch():
                     self.relaunch(due.test, due.reason)

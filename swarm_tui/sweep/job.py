@@ -91,10 +91,10 @@ class TestJob:
             weaker = await asyncio.to_thread(why_weaker, context.repository, *where)
             remarks = await asyncio.to_thread(remarks_on_tests, context.repository, *where)
         is_verified = self.spec.verifies and self.spec.kind == "tests"
-        harvested = _harvested(record, pulled, end, weaker, remarks, is_verified=is_verified)
+        event = _pulled_event(record, pulled, end, weaker, remarks, is_verified=is_verified)
         if self.spec.kind != "tests":
-            harvested = await judge_batch(context, record, pulled, harvested)
-        context.record(harvested)
+            event = await judge_batch(context, record, pulled, event)
+        context.record(event)
         if not self.spec.keep_agents:
             work_dir = context.address_of(record.agent, record.attempt).work_dir
             await asyncio.to_thread(remove_agent_python, context.folder, agent_work_folder(context, self.key), work_dir)
@@ -124,7 +124,7 @@ def _last_try(record: TestRecord) -> Try | None:
     return tries[-1] if tries else None
 
 
-def _harvested(
+def _pulled_event(
     record: TestRecord,
     pulled: Pulled,
     end: AgentEnd,

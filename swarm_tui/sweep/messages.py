@@ -25,9 +25,9 @@ _NO_ANSWER_RECORDED: Final = "Continue as you think best."
 class AgentMessages:
     """Types texts into the terminals of agents."""
 
-    def __init__(self, context: AgentContext, live_agents: AgentWatches) -> None:
+    def __init__(self, context: AgentContext, agents: AgentWatches) -> None:
         self._context = context
-        self._live_agents = live_agents
+        self._agents = agents
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -46,7 +46,7 @@ class AgentMessages:
 
     async def _send_quietly(self, test: str, text: str) -> None:
         for _ in range(_ATTEMPTS):
-            watch = self._live_agents.watches.get(test)
+            watch = self._agents.watches.get(test)
             if watch is None or watch.waiting_since is None or not await self.send([test], text, by="the record"):
                 return
             await asyncio.sleep(_PAUSE)
@@ -56,7 +56,7 @@ class AgentMessages:
 
         This does not answer a question that an agent asks through a hook, because it may be meant for another one.
         """
-        watches = {test: self._live_agents.watches[test] for test in tests if test in self._live_agents.watches}
+        watches = {test: self._agents.watches[test] for test in tests if test in self._agents.watches}
         agent_of = {test: watch.address.name for test, watch in watches.items()}
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
         errors = await self._why_unread([watch.address for watch in watches.values()])

@@ -66,9 +66,9 @@ done
 class EditWatch:
     """The edited lines in the copies of one sweep's agents."""
 
-    def __init__(self, context: SweepContext, live_agents: AgentWatches, interval: float = INTERVAL) -> None:
+    def __init__(self, context: SweepContext, agents: AgentWatches, interval: float = INTERVAL) -> None:
         self._context = context
-        self._live_agents = live_agents
+        self._agents = agents
         self._interval = interval
         self._due = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -78,7 +78,7 @@ class EditWatch:
         if now < self._due or (self._task is not None and not self._task.done()):
             return
         self._due = now + self._interval
-        living = {test: watch.address for test, watch in self._live_agents.watches.items() if test != INTEGRATOR_KEY}
+        living = {test: watch.address for test, watch in self._agents.watches.items() if test != INTEGRATOR_KEY}
         # A single agent cannot overlap with another.
         if len(living) > 1:
             self._task = group.create_task(self._look(living))

@@ -114,7 +114,7 @@ class RequestHandler:
         task.add_done_callback(self._under_way.discard)
 
     async def _release(self, request: Request, by: str) -> None:
-        problem = await self._sweep.hindered.release(by)
+        problem = await self._sweep.throttled.release(by)
         if not problem:
             self._context.record(QueueReleased())
         self._answer(request, problem=problem)

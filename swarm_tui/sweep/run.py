@@ -149,7 +149,7 @@ class RunningSweep:
         self._returning: set[str] = set()
         """Hosts that are back, but whose agents are not known yet."""
         self.budget_guard = BudgetGuard(context, self, self.messages)
-        self.hindered = ThrottledAgents(context, self, self.messages, self._relaunch)
+        self.throttled = ThrottledAgents(context, self, self.messages, self._relaunch)
         self._stuck_agents = StuckAgents(context, self, self.messages)
         self._pattern_guard = PatternGuard(context)
         self._edit_watch = EditWatch(context, self)
@@ -192,7 +192,7 @@ class RunningSweep:
                     self._status_due = now + STATUS_INTERVAL
                     self._look_at_hosts(now)
                     await self._read_statuses(now)
-                    self.hindered.work(self.group, time.time())
+                    self.throttled.work(self.group, time.time())
                     self._stuck_agents.work(self.group, time.time())
                 self._hold_to_budget(now)
                 self._watch_patterns(now)
@@ -280,7 +280,12 @@ class RunningSweep:
     def _grant_slots(self, now: float) -> None:
         state = self.context.state
         is_empty = not state.counts[State.QUEUED.value]
-        if self.is_stopping or state.launches_nothing or is_empty or not self.hindered.recovery.may_launch(time.time()):
+        if (
+            self.is_stopping
+            or state.launches_nothing
+            or is_empty
+            or not self.throttled.recovery.may_launch(time.time())
+        ):
             return
         waiting, slots = state.counts[State.WAITING.value], state.open_slots
         if waiting >= slots and not self._is_overfull:
@@ -365,7 +370,7 @@ class RunningSweep:
         clock = time.time()
         for watch in watches:
             end = watch.overdue_end(now) if not watch.has_archive else None
-            if watch.is_ready_to_harvest(now, clock):
+            if watch.is_ready_to_pull(now, clock):
                 end = AgentEnd.ARCHIVE
             if end is not None:
                 self._tell(watch.task.key, end)

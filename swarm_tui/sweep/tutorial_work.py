@@ -143,7 +143,7 @@ class _Judged:
 
 
 async def judge_batch(context: SweepContext, record: TestRecord, pulled: Pulled, harvested: Harvested) -> Harvested:
-    """Return the harvest of a batch with its judgement; that of a failed or stopped agent is returned as it is."""
+    """Return the event of a batch with its judgement. The event of a failed or stopped agent stays unchanged."""
     outcome = pulled.outcome
     if outcome is None or outcome.errored:
         return harvested

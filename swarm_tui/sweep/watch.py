@@ -230,7 +230,7 @@ class AgentFollower:
         """Whether the agent has submitted its work."""
         return self.handed_in_at is not None
 
-    def is_ready_to_harvest(self, now: float, clock: float) -> bool:
+    def is_ready_to_pull(self, now: float, clock: float) -> bool:
         """Return whether the work was submitted and the agent's turn is over. Before that, its log is incomplete."""
         if self.handed_in_at is None:
             return False

@@ -123,11 +123,11 @@ def test_a_dialog_below_a_line_is_told_from_there_on() -> None:
 
 
 def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(watch: AgentFollower) -> None:
-    assert not watch.is_ready_to_harvest(1.0, 1.0)
+    assert not watch.is_ready_to_pull(1.0, 1.0)
     watch.handed_in_at = 5.0
-    assert not watch.is_ready_to_harvest(5.0, 5.0)
-    assert not watch.is_ready_to_harvest(5.0 + UNSEEN_LIMIT - 0.1, 5.0)
-    assert watch.is_ready_to_harvest(5.0 + UNSEEN_LIMIT, 5.0)
+    assert not watch.is_ready_to_pull(5.0, 5.0)
+    assert not watch.is_ready_to_pull(5.0 + UNSEEN_LIMIT - 0.1, 5.0)
+    assert watch.is_ready_to_pull(5.0 + UNSEEN_LIMIT, 5.0)
 
 
 def test_harvest_waits_while_a_subagent_asks(tmp_path: Path) -> None:
@@ -138,12 +138,12 @@ def test_harvest_waits_while_a_subagent_asks(tmp_path: Path) -> None:
     asked = {"event": "asked", "id": "1", "kind": "PermissionRequest", "tool": "Bash", "input": {"command": "curl x"}}
     watch.observer.set_contents(SESSION.name, {"sessions/7.json": b'{"pid": 7, "status": "idle"}'})
     watch.observer.add_lines(EVENTS.name, [json.dumps(asked | {"agent_id": "a1"}).encode()])
-    assert not watch.is_ready_to_harvest(6.0, 6.0)
+    assert not watch.is_ready_to_pull(6.0, 6.0)
     assert watch.is_mid_turn(6.0)
-    assert watch.is_ready_to_harvest(5.0 + LAST_WORDS_LIMIT, 5.0 + LAST_WORDS_LIMIT)
+    assert watch.is_ready_to_pull(5.0 + LAST_WORDS_LIMIT, 5.0 + LAST_WORDS_LIMIT)
     watch.observer.add_lines(EVENTS.name, [b'{"event": "closed", "id": "1", "why": "answered"}'])
     watch.observer.observe(7.0)
-    assert watch.is_ready_to_harvest(17.0, 17.0)
+    assert watch.is_ready_to_pull(17.0, 17.0)
     assert not watch.is_mid_turn(17.0)
 
 
