@@ -224,7 +224,7 @@ class Recovery:
         return not any(not record.is_hindered and now - (record.launched_at or now) >= WORKS_AFTER for record in new)
 
     def _due_message(self, now: float) -> Iterator[Due]:
-        """Tell one agent that stopped retrying to continue, if the API seems to work again."""
+        """Yield a message to one agent that stopped retrying, if the API seems to work again."""
         state, given_up = self.state, self._given_up()
         self._judge_last(now)
         if not given_up or self._is_telling or state.access.lost or self._waits_for_proof(now):
