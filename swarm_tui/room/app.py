@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from rich.text import Text
 from textual import events
@@ -23,6 +23,7 @@ from textual.screen import Screen
 
 from swarm_tui import __version__
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
+from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.journal.user_files import state_folder
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.masking import mask_secrets
@@ -30,6 +31,7 @@ from swarm_tui.model.text import plain_lines
 from swarm_tui.room.absence import LastVisitSummary
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
+from swarm_tui.room.dialog import RefusedScreen
 from swarm_tui.room.external import leave_on_signals
 from swarm_tui.room.grid.draw_layout import SORTINGS, GridOptions, Zoom, is_grouping
 from swarm_tui.room.grid.session import SweepView
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from swarm_tui.review.review import Review
     from swarm_tui.room.agent.screen import AgentScreen
     from swarm_tui.room.agent_access import AgentAccess
+    from swarm_tui.room.fixes.screen import FixesScreen
     from swarm_tui.room.fixes.session import ReviewSession
 
 
@@ -227,8 +230,6 @@ class RoomApp(App[str]):
 
     def refuse(self, what: str, reason: str, title: str = "Not available") -> None:
         """Show in a dialog why an action is unavailable. Keys typed after it are ignored."""
-        from swarm_tui.room.dialog import RefusedScreen
-
         self.push_screen(RefusedScreen(title, what, reason))
 
     def _bring_up(self, name: str) -> None:
@@ -255,12 +256,8 @@ class RoomApp(App[str]):
 
     def show_test(self, test: str) -> None:
         """Show a test in the grid. If a filter hides the test, the filter is cleared."""
-        from swarm_tui.room.grid.screen import GridScreen
-
         self.open_screen(GRID)
-        screen = self._screen_of(GRID)
-        assert isinstance(screen, GridScreen)
-        screen.go_to(test)
+        self._screen_of(GRID).go_to(test)
 
     def show_only(self, tests: Iterable[str], name: str) -> None:
         self.view.show_only(tests, name)
@@ -284,20 +281,19 @@ class RoomApp(App[str]):
         return review or self.given_review()
 
     def closing_line(self) -> str:
-        from swarm_tui.room.fixes.screen import FixesScreen
+        screen = self._fixes_screen
+        return screen.closing_line if screen is not None else ""
 
-        screen = self._screens.get("fixes")
-        return screen.closing_line if isinstance(screen, FixesScreen) else ""
+    @property
+    def _fixes_screen(self) -> FixesScreen | None:
+        return cast("FixesScreen | None", self._screens.get("fixes"))
 
     @property
     def review_session(self) -> ReviewSession | None:
         """The review on the Fixes screen, or None."""
-        screen = self._screens.get("fixes")
-        return getattr(screen, "session", None)
+        return self._fixes_screen.session if self._fixes_screen is not None else None
 
     def leave(self) -> None:
-        from swarm_tui.agents.types import agent_type_of_sweep
-
         state = self.store.live_state
         is_simulated = agent_type_of_sweep(self.store.opened.spec).is_simulated
         if state.ended_why is not None or not state.records or is_simulated or self.store.is_watch:
@@ -315,13 +311,9 @@ class RoomApp(App[str]):
         self._agent_screen(test).show_changes()
 
     def _agent_screen(self, test: str) -> AgentScreen:
-        from swarm_tui.room.agent.screen import AgentScreen
-
         self.current_test = test
         self.open_screen("agent")
-        screen = self._screens["agent"]
-        assert isinstance(screen, AgentScreen)
-        return screen
+        return cast("AgentScreen", self._screens["agent"])
 
     # The agent under the cursor.
 
@@ -333,12 +325,10 @@ class RoomApp(App[str]):
 
     def move_grid_to(self, test: str) -> None:
         """Move the cursor of the grid to a test without opening the grid."""
-        from swarm_tui.room.grid.screen import GridScreen
-
         self.current_test = test
         screen = self._screens.get(GRID)
-        if isinstance(screen, GridScreen) and screen.is_mounted:
-            screen.grid.go_to(test)
+        if screen is not None and screen.is_mounted and test in self.view.order:
+            screen.go_to(test)
 
     # Following the sweep.
 

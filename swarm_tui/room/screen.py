@@ -15,6 +15,7 @@ from textual.widget import Widget
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
+from swarm_tui.room.absence import open_changes
 from swarm_tui.room.actions import (
     OF_NO_SWEEP,
     SCREENS,
@@ -26,6 +27,7 @@ from swarm_tui.room.actions import (
     key_name,
 )
 from swarm_tui.room.agent.actions import ACTIONS as AGENT_ACTIONS
+from swarm_tui.room.dialog import Choosable, PickScreen
 from swarm_tui.room.draw.frame import LOW, draw_footer, draw_header, draw_message, draw_screen_line
 from swarm_tui.room.external import open_file, open_in_editor
 from swarm_tui.room.store import EVERYTHING_CHANGED, VIEW_CHANGED, Store, SweepChanged
@@ -153,6 +155,9 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         """Return the test for actions on a single test."""
         return self.store.record(next(iter(self.current_tests()), None))
 
+    def go_to(self, test: str) -> None:
+        """Move the cursor to a test, on screens that have one for each."""
+
     def name_to_copy(self) -> str:
         return " ".join(self.current_tests())
 
@@ -232,8 +237,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     @action("S", "room.since", "", "Show what changed since your last visit",
             lambda screen: screen.room.absence.why_nothing())  # fmt: skip
     def list_changes(self) -> None:
-        from swarm_tui.room.absence import open_changes
-
         open_changes(self.room)
 
     @action("z", "room.undo", "", "Undo the last change of marks",
@@ -248,8 +251,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     @action("", "room.theme", "", "Choose and save a theme")
     def choose_theme(self) -> None:
-        from swarm_tui.room.dialog import Choosable, PickScreen
-
         def change(values: tuple[str, ...] | None) -> None:
             if values:
                 self.app.theme = values[0]

@@ -17,6 +17,7 @@ from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.questions.events import AskClosed, Asked
 from swarm_tui.questions.inbox import ItemGroup
 from swarm_tui.room.app import RoomApp
+from swarm_tui.room.inbox.screen import InboxScreen
 from swarm_tui.room.inbox.session import NOTHING_HERE, InboxSession
 from swarm_tui.room.message import MessageScreen
 from swarm_tui.room.store import Store
@@ -191,7 +192,7 @@ async def test_plan_question_is_shown_completely(folder: SweepFolder) -> None:
         assert isinstance(app.screen, MessageScreen)
 
 
-async def test_answer_all_closes_when_group_is_gone(folder: SweepFolder) -> None:
+async def test_answer_all_stops_after_its_group(folder: SweepFolder) -> None:
     ask(folder, "permission", "choice")
     async with room_on(folder, WIDE) as (app, pilot):
         await shows(pilot, "curl x")
@@ -202,8 +203,9 @@ async def test_answer_all_closes_when_group_is_gone(folder: SweepFolder) -> None
         await shows(pilot, "one agent first")
         answer_request(app, folder, is_done=True)
         await shows(pilot, "1 agent answered")
-        await press(pilot, "y", "y")
-        assert len(RequestFollower(folder).read()[0]) <= 2
+        assert isinstance(app.screen, InboxScreen), "the next group is not answered too"
+        assert "Answer all" not in text_on_screen(app)
+        assert len(RequestFollower(folder).read()[0]) == 1
 
 
 async def test_palette_runs_request_with_typed_name(folder: SweepFolder) -> None:
