@@ -17,8 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from swarm_tui.adapters.processes.confinement import UNCONFINED, BoundedRunner
 from swarm_tui.adapters.processes.environment import NO_BYTECODE, project_environment
-from swarm_tui.adapters.processes.inherited_channel import InheritedChannel
-from swarm_tui.adapters.processes.run import Finished, run_process
+from swarm_tui.adapters.processes.run import Finished, InheritedChannel, run_process
 from swarm_tui.errors import AdapterError, LimitExceeded, ProgramMissing, UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.model.text import parse_object, plain, plain_lines

@@ -93,7 +93,7 @@ STARTERS: Final[dict[str, Callable[[str, Path], object]]] = {
 
 @pytest.mark.parametrize("name", STARTERS)
 @pytest.mark.usefixtures("opened")
-def test_what_we_have_open_reaches_no_program(name: str, program: str, tmp_path: Path) -> None:
+def test_open_files_reach_no_program(name: str, program: str, tmp_path: Path) -> None:
     STARTERS[name](program, tmp_path)
     until((tmp_path / "seen").exists, "the program to write down what it has open")
     seen = (tmp_path / "seen").read_text()
@@ -101,7 +101,7 @@ def test_what_we_have_open_reaches_no_program(name: str, program: str, tmp_path:
     assert OPENED not in seen
 
 
-def test_nobody_hands_descriptors_on() -> None:
+def test_programs_inherit_no_descriptors() -> None:
     words = {
         shown(path): word.arg
         for path in sources()

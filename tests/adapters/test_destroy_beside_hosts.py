@@ -27,7 +27,7 @@ def beside(mngr_path: str) -> Iterator[tuple[IsolatedMngr, LoopbackHost]]:
         yield mngr, host
 
 
-async def test_an_agent_is_destroyed_while_a_host_stands_empty(beside: tuple[IsolatedMngr, LoopbackHost]) -> None:
+async def test_agent_is_destroyed_despite_empty_host(beside: tuple[IsolatedMngr, LoopbackHost]) -> None:
     mngr, host = beside
     far = CreateRequest(name="far", command=("sleep", "1000"), source=mngr.repository, host="h1", provider="h1")
     here = CreateRequest(name="here", command=("sleep", "1000"), source=mngr.repository, transfer="git-mirror")

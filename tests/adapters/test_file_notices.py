@@ -48,9 +48,7 @@ def append(path: Path, text: str = "x\n") -> None:
         file.write(text)
 
 
-async def test_what_is_appended_to_a_file_is_told_and_what_to_others_is_not(
-    notices: FileNotices, tmp_path: Path
-) -> None:
+async def test_only_followed_file_is_reported(notices: FileNotices, tmp_path: Path) -> None:
     calls = Calls()
     for name in ("one", "two", "three"):
         append(tmp_path / name)
@@ -63,7 +61,7 @@ async def test_what_is_appended_to_a_file_is_told_and_what_to_others_is_not(
     assert set(calls.counts) == {"two", "three"}
 
 
-async def test_a_file_is_told_of_whose_folders_are_made_later_or_anew(notices: FileNotices, tmp_path: Path) -> None:
+async def test_file_in_later_folder_is_reported(notices: FileNotices, tmp_path: Path) -> None:
     calls = Calls()
     path = tmp_path / "agents/one/plugin/tries"
     file = notices.follow(path, calls.of("tries"))
@@ -80,7 +78,7 @@ async def test_a_file_is_told_of_whose_folders_are_made_later_or_anew(notices: F
         shutil.rmtree(tmp_path / "agents")
 
 
-async def test_a_file_is_told_of_that_is_put_in_the_place_of_another(notices: FileNotices, tmp_path: Path) -> None:
+async def test_replaced_file_is_reported(notices: FileNotices, tmp_path: Path) -> None:
     calls = Calls()
     path, draft = tmp_path / "outcome", tmp_path / "draft"
     notices.follow(path, calls.of("outcome"))
@@ -92,7 +90,7 @@ async def test_a_file_is_told_of_that_is_put_in_the_place_of_another(notices: Fi
     await eventually(lambda: calls.counts, "a notice that it is gone")
 
 
-async def test_a_folder_is_told_of_when_anything_comes_into_it(notices: FileNotices, tmp_path: Path) -> None:
+async def test_new_file_in_folder_is_reported(notices: FileNotices, tmp_path: Path) -> None:
     calls = Calls()
     notices.follow(tmp_path / "asks/*", calls.of("asks"))
     (tmp_path / "asks").mkdir()
@@ -102,7 +100,7 @@ async def test_a_folder_is_told_of_when_anything_comes_into_it(notices: FileNoti
     await eventually(lambda: calls.counts, "a notice of what came into it")
 
 
-async def test_a_busy_file_is_told_of_at_once_and_then_once_in_a_pause(notices: FileNotices, tmp_path: Path) -> None:
+async def test_busy_file_is_reported_once_per_pause(notices: FileNotices, tmp_path: Path) -> None:
     calls, end = Calls(), tmp_path / "end"
     busy = notices.follow(tmp_path / "busy", calls.of("busy"), pause=1000.0)
     notices.follow(end, calls.of("end"))
@@ -115,7 +113,7 @@ async def test_a_busy_file_is_told_of_at_once_and_then_once_in_a_pause(notices: 
     busy.close()
 
 
-async def test_what_is_forgotten_is_not_told_and_not_watched(notices: FileNotices, tmp_path: Path) -> None:
+async def test_forgotten_file_is_not_watched(notices: FileNotices, tmp_path: Path) -> None:
     calls = Calls()
     (tmp_path / "a").mkdir()
     first, second = (notices.follow(tmp_path / "a" / name, calls.of(name)) for name in ("first", "second"))
@@ -129,7 +127,7 @@ async def test_what_is_forgotten_is_not_told_and_not_watched(notices: FileNotice
     assert not notices._folders
 
 
-async def test_where_the_system_gives_no_more_notices_one_has_to_look(tmp_path: Path) -> None:
+async def test_exhausted_notifications_require_polls(tmp_path: Path) -> None:
     """The limit of open files stands for that of watches, which only a root user may set."""
     notices, limits = FileNotices(), resource.getrlimit(resource.RLIMIT_NOFILE)
     used = max(int(name) for name in os.listdir("/proc/self/fd")) + 1
@@ -151,7 +149,7 @@ async def test_where_the_system_gives_no_more_notices_one_has_to_look(tmp_path: 
     notices.close()
 
 
-async def test_a_hundred_folders_take_one_descriptor_and_no_thread(notices: FileNotices, tmp_path: Path) -> None:
+async def test_hundred_folders_use_one_descriptor(notices: FileNotices, tmp_path: Path) -> None:
     import threading
 
     before, threads = open_descriptors(), threading.active_count()
@@ -179,5 +177,5 @@ async def test_notices_end_with_their_loop(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("minor", "expected"), [(20, False), (45, True), (46, True), (47, False), (99, False)])
-def test_disks_of_a_network_are_known(minor: int, expected: bool) -> None:
+def test_network_disks_are_recognized(minor: int, expected: bool) -> None:
     assert is_on_network(os.makedev(0, minor), MOUNTS) is expected

@@ -34,13 +34,13 @@ def is_silent(terminal: int) -> bool:
     return not select.select([terminal], [], [], 0)[0]
 
 
-def test_late_answers_are_taken_off_up_to_the_answer_to_our_own_question(pair: Pair) -> None:
+def test_late_answers_are_dropped_up_to_ours(pair: Pair) -> None:
     os.write(pair.person, b"\x1b[?62;22c\x1bP>|terminal(q6)\x1b\\\x1b[0n")
     assert drop_late_answers(pair.program)
     assert is_silent(pair.program)
 
 
-def test_the_terminal_is_asked_and_left_as_it_was(pair: Pair) -> None:
+def test_terminal_settings_are_restored(pair: Pair) -> None:
     before = termios.tcgetattr(pair.program)
     os.write(pair.person, b"\x1b[0n")
     drop_late_answers(pair.program)
@@ -52,7 +52,7 @@ def test_the_terminal_is_asked_and_left_as_it_was(pair: Pair) -> None:
     assert termios.tcgetattr(pair.program) == before
 
 
-def test_a_terminal_that_never_answers_is_not_waited_for_without_end(pair: Pair) -> None:
+def test_silent_terminal_has_time_limit(pair: Pair) -> None:
     os.write(pair.person, b"\x1b[?6c")
     assert not drop_late_answers(pair.program, timeout=0.01)
 
@@ -77,6 +77,6 @@ def test_signal_during_the_start_of_a_program_ends_it() -> None:
     assert ended.returncode == 128 + signal.SIGTERM
 
 
-def test_what_is_no_terminal_has_nothing_to_answer() -> None:
+def test_pipe_has_no_late_answers() -> None:
     with open(os.devnull) as nothing:
         assert drop_late_answers(nothing.fileno())

@@ -35,7 +35,7 @@ def repository(project: GitProject) -> Repository:
     return Repository.open(project.root / "folder")
 
 
-def test_opens_by_any_folder_inside_and_knows_its_root(project: GitProject, repository: Repository) -> None:
+def test_repository_opens_from_any_folder(project: GitProject, repository: Repository) -> None:
     assert repository.root == project.root
     assert repository.head() == project.git("rev-parse", "HEAD")
     assert repository.current_branch() == "main"
@@ -43,25 +43,25 @@ def test_opens_by_any_folder_inside_and_knows_its_root(project: GitProject, repo
     assert repository.version >= (2, 38)
 
 
-def test_a_folder_outside_any_repository_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_folder_outside_repository_has_hint(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="git init"):
         Repository.open(tmp_path)
     with pytest.raises(UsageError, match="folder not found"):
         Repository.open(tmp_path / "gone")
 
 
-def test_a_repository_without_commits_says_so(tmp_path: Path) -> None:
+def test_repository_without_commits_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no commits yet"):
         Repository.open(GitProject(tmp_path / "empty").root).head()
 
 
 @pytest.mark.parametrize("revision", ["--output=/tmp/x", "-h", "", "a\nb", "HEAD\0"])
-def test_a_revision_that_git_would_take_for_something_else_is_refused(repository: Repository, revision: str) -> None:
+def test_revision_like_option_is_rejected(repository: Repository, revision: str) -> None:
     with pytest.raises(UsageError, match="invalid revision"):
         repository.resolve(revision)
 
 
-def test_an_unknown_revision_is_named_without_its_escapes(repository: Repository) -> None:
+def test_unknown_revision_is_shown_without_escapes(repository: Repository) -> None:
     with pytest.raises(UsageError, match=r"unknown commit .*'gone'"):
         repository.resolve("gone")
     assert repository.find("gone") is None
@@ -70,7 +70,7 @@ def test_an_unknown_revision_is_named_without_its_escapes(repository: Repository
 @pytest.mark.parametrize(
     "name", ["-x", "a..b", "a b", "x.lock", "/x", "x/", "a//b", "@", "a@{b", "HEAD", ".x", "x\x1b[1m", "a/.b"]
 )
-def test_branch_names_that_git_refuses_are_refused_before_git_sees_them(project: GitProject, name: str) -> None:
+def test_invalid_branch_names_are_rejected(project: GitProject, name: str) -> None:
     assert project.run("check-ref-format", f"refs/heads/{name}").returncode != 0 or name in ("-x", "@", "HEAD")
     with pytest.raises(UsageError, match="invalid branch name"):
         checked_branch(name)
@@ -82,7 +82,7 @@ def test_good_branch_names_pass(project: GitProject, name: str) -> None:
     assert checked_branch(name) == name
 
 
-def test_a_ref_is_swapped_only_when_it_holds_what_was_expected(project: GitProject, repository: Repository) -> None:
+def test_ref_is_set_only_from_expected_commit(project: GitProject, repository: Repository) -> None:
     first = repository.head()
     second = project.commit("second", {"a.txt": "1\n"})
     repository.update_ref("refs/heads/new", first, old=None)
@@ -106,7 +106,7 @@ def test_no_hook_runs_when_a_ref_is_set(project: GitProject, repository: Reposit
     assert "new" in repository.branches()
 
 
-def test_the_settings_of_a_hook_that_started_us_do_not_lead_us_away(
+def test_hook_environment_selects_no_repository(
     project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = GitProject(tmp_path / "other")
@@ -119,9 +119,7 @@ def test_the_settings_of_a_hook_that_started_us_do_not_lead_us_away(
 
 
 @pytest.mark.parametrize("name", ["$OTHER", "${OTHER}", "~", "a $OTHER b"])
-def test_a_folder_named_like_a_variable_is_that_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_folder_named_like_variable_is_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     other = GitProject(tmp_path / "other")
     other.commit("other", {"x": "x"})
     monkeypatch.setenv("OTHER", str(other.root))
@@ -133,9 +131,7 @@ def test_a_folder_named_like_a_variable_is_that_folder(
     assert sorted(os.listdir(other.root)) == [".git", "x"]
 
 
-def test_every_variable_of_a_hook_is_kept_from_git_and_stays_in_our_environment(
-    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hook_variables_do_not_reach_git(project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = GitProject(tmp_path / "other")
     other.commit("other", {"x": "x"})
     tip = project.git("rev-parse", "main")
@@ -154,7 +150,7 @@ def test_every_variable_of_a_hook_is_kept_from_git_and_stays_in_our_environment(
     assert {name: os.environ[name] for name in hook} == hook
 
 
-def test_a_worktree_shares_the_directory_of_its_repository(project: GitProject, tmp_path: Path) -> None:
+def test_worktree_shares_git_directory(project: GitProject, tmp_path: Path) -> None:
     project.git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
     side = Repository.open(tmp_path / "side")
     assert side.root == tmp_path / "side"
@@ -175,7 +171,7 @@ def test_looking_changes_nothing(project: GitProject, repository: Repository) ->
     assert file_contents(project.root) == before
 
 
-def test_an_identity_is_asked_of_git_and_its_lack_says_what_to_set(
+def test_missing_identity_has_hint(
     project: GitProject, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert str(repository.identity()) == "Ada Lovelace <ada@example.org>"
@@ -188,16 +184,14 @@ def test_an_identity_is_asked_of_git_and_its_lack_says_what_to_set(
         repository.identity()
 
 
-def test_missing_objects_are_told_with_what_to_do(project: GitProject, repository: Repository) -> None:
+def test_missing_objects_have_hint(project: GitProject, repository: Repository) -> None:
     tree = project.git("rev-parse", "HEAD^{tree}")
     (project.root / ".git/objects" / tree[:2] / tree[2:]).unlink()
     with pytest.raises(SwarmError, match="git fsck"):
         repository.run("ls-tree", "-r", "HEAD")
 
 
-def test_a_bundle_brings_one_branch_and_nothing_else(
-    project: GitProject, repository: Repository, tmp_path: Path
-) -> None:
+def test_bundle_brings_only_one_branch(project: GitProject, repository: Repository, tmp_path: Path) -> None:
     base = repository.head()
     project.git("switch", "--quiet", "--create", "swarm/s/one")
     tip = project.commit("[FIX_IMPL] one", {"a.txt": "fixed\n"})
@@ -213,39 +207,39 @@ def test_a_bundle_brings_one_branch_and_nothing_else(
     assert not (project.root / ".git/FETCH_HEAD").exists()
 
 
-def test_an_empty_branch_makes_no_bundle(repository: Repository, tmp_path: Path) -> None:
+def test_empty_branch_has_no_bundle(repository: Repository, tmp_path: Path) -> None:
     assert not create_bundle(repository, tmp_path / "b.bundle", base="main", branch="main")
     assert not (tmp_path / "b.bundle").exists()
 
 
-def test_a_bundle_with_another_branch_is_refused(project: GitProject, repository: Repository, tmp_path: Path) -> None:
+def test_bundle_with_other_branch_is_rejected(project: GitProject, repository: Repository, tmp_path: Path) -> None:
     project.git("branch", "evil")
     project.git("bundle", "create", "--quiet", str(tmp_path / "b.bundle"), "evil", "main")
     with pytest.raises(UsageError, match="the branch good is not in"):
         fetch_bundle(repository, tmp_path / "b.bundle", branch="good", into="refs/swarm/s/good")
 
 
-def test_a_bundle_with_objects_left_out_is_refused(project: GitProject, repository: Repository, tmp_path: Path) -> None:
+def test_bundle_with_missing_objects_is_rejected(project: GitProject, repository: Repository, tmp_path: Path) -> None:
     project.commit("two", {"a.txt": "2\n"})
     project.git("bundle", "create", "--quiet", str(tmp_path / "b"), "--filter=blob:none", "main")
     with pytest.raises(GitError, match="objects were filtered"):
         fetch_bundle(repository, tmp_path / "b", branch="main", into="refs/swarm/x")
 
 
-def test_a_lone_head_is_taken_for_the_branch(project: GitProject, repository: Repository, tmp_path: Path) -> None:
+def test_lone_head_counts_as_branch(project: GitProject, repository: Repository, tmp_path: Path) -> None:
     project.git("bundle", "create", "--quiet", str(tmp_path / "b.bundle"), "HEAD")
     commit = fetch_bundle(repository, tmp_path / "b.bundle", branch="one", into="refs/swarm/s/one")
     assert commit == repository.head()
 
 
-def test_a_file_that_is_no_bundle_is_one_clear_error(repository: Repository, tmp_path: Path) -> None:
+def test_file_that_is_not_a_bundle_is_rejected(repository: Repository, tmp_path: Path) -> None:
     (tmp_path / "b.bundle").write_bytes(b"\x1b]0;owned\x07" * 10)
     with pytest.raises(AdapterError, match="is not a bundle") as caught:
         fetch_bundle(repository, tmp_path / "b.bundle", branch="main", into="refs/swarm/x")
     assert "\x1b" not in str(caught.value)
 
 
-def test_a_clone_has_the_commit_and_no_way_back(project: GitProject, repository: Repository, tmp_path: Path) -> None:
+def test_clone_has_commit_but_no_remote(project: GitProject, repository: Repository, tmp_path: Path) -> None:
     clone = clone_into(repository, tmp_path / "copy", commit="HEAD", branch="swarm/s/one")
     assert clone.current_branch() == "swarm/s/one"
     assert (clone.root / "a.txt").read_text() == "one\n"
@@ -254,7 +248,7 @@ def test_a_clone_has_the_commit_and_no_way_back(project: GitProject, repository:
         clone_into(repository, tmp_path / "copy", commit="HEAD")
 
 
-def test_a_copy_is_made_whatever_the_user_has_set_for_clones(
+def test_copy_ignores_user_settings_for_clones(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "config"
@@ -265,7 +259,7 @@ def test_a_copy_is_made_whatever_the_user_has_set_for_clones(
     assert clone.run("remote").text == ""
 
 
-def test_a_copy_of_a_shallow_clone_has_commits_that_no_ref_holds(project: GitProject, tmp_path: Path) -> None:
+def test_copy_of_shallow_clone_has_unreferenced_commits(project: GitProject, tmp_path: Path) -> None:
     project.commit("second", {"a.txt": "three\n"})
     project.git("clone", "--quiet", "--depth=1", f"file://{project.root}", str(tmp_path / "shallow"))
     project.git("config", "--file", str(tmp_path / "shallow/.git/config"), "user.name", "Ada")
@@ -279,7 +273,7 @@ def test_a_copy_of_a_shallow_clone_has_commits_that_no_ref_holds(project: GitPro
     assert (copy.root / "a.txt").read_text() == "three\n"
 
 
-def test_a_branch_that_is_another_name_is_never_followed(project: GitProject, repository: Repository) -> None:
+def test_symbolic_branch_is_not_followed(project: GitProject, repository: Repository) -> None:
     first = repository.head()
     project.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     second = project.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "second")
@@ -289,7 +283,7 @@ def test_a_branch_that_is_another_name_is_never_followed(project: GitProject, re
     assert (repository.ref("refs/heads/main"), repository.ref("refs/heads/alias")) == (first, second)
 
 
-def test_a_branch_is_known_to_be_checked_out_in_any_worktree(
+def test_branch_of_any_worktree_counts_as_checked_out(
     project: GitProject, repository: Repository, tmp_path: Path
 ) -> None:
     project.git("worktree", "add", "--quiet", "-b", "other", str(tmp_path / "tree"))
@@ -301,7 +295,7 @@ def test_a_branch_is_known_to_be_checked_out_in_any_worktree(
     ("said", "words"),
     [("git version 2.37.1", "git 2.37.1 is too old; 2.38"), ("nonsense", "git reports no version")],
 )
-def test_a_git_that_is_too_old_is_refused_at_once(
+def test_old_git_is_rejected(
     project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str
 ) -> None:
     old = tmp_path / "bin/git"
@@ -313,14 +307,12 @@ def test_a_git_that_is_too_old_is_refused_at_once(
         Repository.open(project.root)
 
 
-def test_a_command_that_hangs_is_ended_with_its_helpers(repository: Repository) -> None:
+def test_timeout_stops_git_and_its_helpers(repository: Repository) -> None:
     with pytest.raises(ProgramTimeout, match="did not exit within"):
         repository.run("-c", "alias.wait=!sleep 1000; true", "wait", timeout=0.2)
 
 
-def test_a_repository_of_another_user_is_not_said_to_lack_commits(
-    project: GitProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repository_of_other_user_is_not_empty(project: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
     project.commit("base", {"file": "x"})
     repository = Repository.open(project.root)
     assert repository.find("gone") is None

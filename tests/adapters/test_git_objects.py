@@ -40,7 +40,7 @@ def space(project: GitProject) -> Iterator[ObjectSpace]:
         yield made
 
 
-def test_a_changed_tree_is_the_one_that_git_makes(project: GitProject, space: ObjectSpace) -> None:
+def test_changed_tree_equals_that_of_git(project: GitProject, space: ObjectSpace) -> None:
     tree = project.git("rev-parse", "HEAD^{tree}")
     blob = space.write("blob", b"new\n")
     changed = space.with_entries(
@@ -60,7 +60,7 @@ def test_a_changed_tree_is_the_one_that_git_makes(project: GitProject, space: Ob
     assert space.with_entries(tree, {}) == tree
 
 
-def test_a_name_that_looks_like_the_row_of_another_file_is_left_alone(space: ObjectSpace) -> None:
+def test_name_like_row_of_other_file_is_safe(space: ObjectSpace) -> None:
     old, new = space.write("blob", b"old\n"), space.write("blob", b"new\n")
     held = {"a100644 b": TreeEntry("100644", old), "b": TreeEntry("100644", old)}
     tree = space.with_entries(space.write("tree", b""), dict(held))
@@ -73,7 +73,7 @@ NAMES = st.sampled_from(["a", "a.b", "a-", "b", "b/c", "a/b", "a/b/c", "a/d", "\
 
 @settings(max_examples=25, deadline=None)
 @given(st.dictionaries(NAMES, st.integers(0, 3)), st.lists(st.dictionaries(NAMES, st.integers(-1, 3)), max_size=3))
-def test_any_change_gives_the_tree_that_git_would_make(files: dict[str, int], steps: list[dict[str, int]]) -> None:
+def test_any_change_gives_same_tree_as_git(files: dict[str, int], steps: list[dict[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = GitProject(Path(folder))
         modes = "100644", "100755", "120000", "100644"
@@ -99,13 +99,13 @@ def fits(name: str, how: int, held: dict[str, int], step: dict[str, int]) -> boo
     return not any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in others)
 
 
-def test_removing_everything_leaves_the_empty_tree(project: GitProject, space: ObjectSpace) -> None:
+def test_removing_all_leaves_empty_tree(project: GitProject, space: ObjectSpace) -> None:
     files = project.git("ls-files").split("\n")
     tree = project.git("rev-parse", "HEAD^{tree}")
     assert space.with_entries(tree, dict.fromkeys(files)) == project.git("mktree", stdin=b"")
 
 
-def test_what_is_made_is_thrown_away(project: GitProject) -> None:
+def test_new_objects_are_temporary(project: GitProject) -> None:
     before = file_contents(project.root)
     head = project.git("rev-parse", "HEAD")
     with ObjectSpace(Repository.open(project.root)) as space:
@@ -128,7 +128,7 @@ def test_write_after_close_leaves_no_folder(project: GitProject) -> None:
     assert not folder.parent.exists()
 
 
-def test_only_what_is_kept_reaches_the_repository(project: GitProject, space: ObjectSpace) -> None:
+def test_only_copied_commits_reach_repository(project: GitProject, space: ObjectSpace) -> None:
     head = project.git("rev-parse", "HEAD")
     before = int(project.git("count-objects").split(" ")[0])
     blob = space.write("blob", b"kept\n")
@@ -156,7 +156,7 @@ def test_only_what_is_kept_reaches_the_repository(project: GitProject, space: Ob
         ("Grace", "2286-11-20T17:46:39+00:00", "Grace 0 +0000"),
     ],
 )
-def test_an_author_that_git_refuses_hinders_no_commit(
+def test_invalid_author_does_not_prevent_commit(
     project: GitProject, space: ObjectSpace, name: str, authored: str, shown: str
 ) -> None:
     tree, head = project.git("rev-parse", "HEAD^{tree}"), project.git("rev-parse", "HEAD")
@@ -165,7 +165,7 @@ def test_an_author_that_git_refuses_hinders_no_commit(
     assert project.git("log", "-1", "--format=%an %ad", "--date=raw", commit) == shown
 
 
-def test_room_is_made_when_much_was_made_and_nothing_relies_on_it(project: GitProject) -> None:
+def test_full_object_space_is_cleared(project: GitProject) -> None:
     tree = project.git("rev-parse", "HEAD^{tree}")
     with ObjectSpace(Repository.open(project.root), size_limit=1_000) as space:
         assert not space.clear_if_full()
@@ -182,7 +182,7 @@ def test_room_is_made_when_much_was_made_and_nothing_relies_on_it(project: GitPr
         assert not space.clear_if_full()
 
 
-def test_a_missing_object_and_a_wrong_name_are_errors_in_words(space: ObjectSpace) -> None:
+def test_missing_object_and_invalid_id_are_errors(space: ObjectSpace) -> None:
     with pytest.raises(GitError, match="is missing"):
         space.read("1" * 40)
     with pytest.raises(GitError, match="invalid object id"):
@@ -201,7 +201,7 @@ def test_a_missing_object_and_a_wrong_name_are_errors_in_words(space: ObjectSpac
         ((3, 0), MergeWay.KEPT_PROCESS),
     ],
 )
-def test_each_git_is_used_at_its_best(version: tuple[int, ...], way: MergeWay) -> None:
+def test_fastest_merge_of_each_git_is_used(version: tuple[int, ...], way: MergeWay) -> None:
     assert best_merge_way(version) is way
 
 
@@ -212,7 +212,7 @@ class Trickle(io.BytesIO):
         return super().read1(1)
 
 
-def test_an_answer_of_git_is_read_to_its_end_and_no_further_however_it_comes(project: GitProject) -> None:
+def test_answer_of_git_is_read_to_its_end(project: GitProject) -> None:
     base = project.git("rev-parse", "HEAD")
     one = project.commit("one", {"lines.txt": "one\n"})
     project.git("reset", "--quiet", "--hard", base)
@@ -227,7 +227,7 @@ def test_an_answer_of_git_is_read_to_its_end_and_no_further_however_it_comes(pro
         read_answer(Trickle(conflict[:-1]))
 
 
-def test_what_git_advises_on_submodules_is_no_part_of_the_next_answer(project: GitProject) -> None:
+def test_advice_of_git_is_not_next_answer(project: GitProject) -> None:
     commits = []
     for number in "123":
         project.git("update-index", "--add", "--cacheinfo", f"160000,{number * 40},vendored")
@@ -241,7 +241,7 @@ def test_what_git_advises_on_submodules_is_no_part_of_the_next_answer(project: G
         assert space.merge(base=trees[0], ours=trees[1], theirs=trees[2]) == conflict
 
 
-def test_gitattributes_are_those_of_the_tree_that_is_merged_into(project: GitProject, space: ObjectSpace) -> None:
+def test_merge_uses_gitattributes_of_target(project: GitProject, space: ObjectSpace) -> None:
     base = project.git("rev-parse", "HEAD^{tree}")
     ours, theirs = (
         space.with_entries(base, {"folder/b.txt": TreeEntry("100644", space.write("blob", content))})
@@ -262,12 +262,12 @@ def test_gitattributes_are_those_of_the_tree_that_is_merged_into(project: GitPro
 
 
 @pytest.mark.parametrize("path", ["../x", "a/../b", ".git/hooks/x", "a/.GIT/x", "/x", "a//b", "", "a\0b", "."])
-def test_a_path_out_of_its_folder_is_never_written(path: str) -> None:
+def test_path_outside_folder_is_rejected(path: str) -> None:
     assert not is_inside(path)
 
 
 @given(st.lists(st.sampled_from(["a", "b.c", "..x", "-rf", " "]), min_size=1, max_size=4))
-def test_a_path_that_stays_inside_is_fine(parts: list[str]) -> None:
+def test_path_inside_folder_is_accepted(parts: list[str]) -> None:
     assert is_inside("/".join(parts))
 
 
@@ -288,7 +288,7 @@ def test_sha256_worktrees_and_bare_repositories_work_too(tmp_path: Path) -> None
             assert space.with_entries(two.tree, {"a": blob}) == merge.tree
 
 
-def test_diffs_come_one_after_another_whatever_the_users_settings(project: GitProject, space: ObjectSpace) -> None:
+def test_diffs_ignore_user_settings(project: GitProject, space: ObjectSpace) -> None:
     for name, value in (
         ("diff.noprefix", "true"),
         ("diff.mnemonicPrefix", "true"),
@@ -318,7 +318,7 @@ def test_diffs_come_one_after_another_whatever_the_users_settings(project: GitPr
     reader.close()
 
 
-def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: Path) -> None:
+def test_folder_of_killed_process_is_removed(tmp_path: Path) -> None:
     living = ScratchFolder("swarm-test-", tmp_path)
     program = (
         "import os, pathlib, sys; from swarm_tui.adapters.scratch import ScratchFolder;"
@@ -335,7 +335,7 @@ def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: P
     assert not living.path.exists()
 
 
-def test_a_kept_process_that_died_is_started_anew(project: GitProject) -> None:
+def test_exited_git_process_is_restarted(project: GitProject) -> None:
     started: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:
@@ -353,13 +353,13 @@ def test_a_kept_process_that_died_is_started_anew(project: GitProject) -> None:
     assert started[1].poll() is not None
 
 
-def test_a_kept_process_that_ends_instead_of_answering_is_an_error_in_words(project: GitProject) -> None:
+def test_git_process_without_answer_is_an_error(project: GitProject) -> None:
     kept = KeptProcess(lambda: Repository.open(project.root).start("cat-file", "--no-such-option"))
     with pytest.raises(GitError, match="no-such-option"):
         kept.request(b"x\n", read_object)
 
 
-def test_packs_keep_their_times_whatever_is_merged(project: GitProject) -> None:
+def test_merges_keep_times_of_packs(project: GitProject) -> None:
     base = project.git("rev-parse", "HEAD^{tree}")
     project.commit("ours", {"a.txt": "ours\n"})
     ours = project.git("rev-parse", "HEAD^{tree}")

@@ -43,7 +43,7 @@ def fill(project: GitProject, folder: Path) -> Path:
     return folder
 
 
-def test_a_copy_gets_submodules_and_those_inside_them(project: GitProject, tmp_path: Path) -> None:
+def test_copy_gets_nested_submodules(project: GitProject, tmp_path: Path) -> None:
     folder = fill(project, tmp_path / "copy")
     assert (folder / "vendor/middle.txt").read_text() == "middle\n"
     assert (folder / "vendor/deep/in $(touch x) ner/inner.txt").read_text() == "inner\n"
@@ -53,13 +53,13 @@ def test_a_copy_gets_submodules_and_those_inside_them(project: GitProject, tmp_p
     assert copy.git("status", "--porcelain") == ""
 
 
-def test_the_commit_that_the_base_names_is_taken(project: GitProject, tmp_path: Path) -> None:
+def test_copy_has_commit_of_base(project: GitProject, tmp_path: Path) -> None:
     inside = GitProject(project.root / "vendor")
     inside.commit("Elsewhere", {"middle.txt": "another\n"})
     assert (fill(project, tmp_path / "copy") / "vendor/middle.txt").read_text() == "middle\n"
 
 
-def test_what_is_not_here_is_known(project: GitProject) -> None:
+def test_missing_submodule_is_listed(project: GitProject) -> None:
     repository = Repository.open(project.root)
     assert [module.path for module in find_submodules(repository, "HEAD")] == [
         "vendor",
@@ -71,7 +71,7 @@ def test_what_is_not_here_is_known(project: GitProject) -> None:
     assert fill_commands(repository, "HEAD") == ()
 
 
-def test_a_repository_without_any_is_quick_to_look_through(tmp_path: Path) -> None:
+def test_repository_without_submodules_is_fast(tmp_path: Path) -> None:
     project = GitProject(tmp_path / "project")
     project.commit("Begin", {"a.txt": "a"})
     repository = Repository.open(project.root)
@@ -80,7 +80,7 @@ def test_a_repository_without_any_is_quick_to_look_through(tmp_path: Path) -> No
     assert uses_lfs(repository, "HEAD")
 
 
-def test_large_files_come_from_the_checkouts_own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lfs_files_come_from_local_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """git runs `git-lfs`, of which a copy needs one verb here; a stand-in shows where it looks."""
     project = GitProject(tmp_path / "project")
     project.commit("Begin", {".gitattributes": "*.bin filter=lfs\n", "a.bin": "version https://git-lfs\n"})

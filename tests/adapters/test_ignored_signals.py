@@ -8,7 +8,7 @@ import sys
 from swarm_tui.adapters.processes.run import run_process_blocking
 
 
-def test_programs_take_the_signals_that_we_were_started_to_ignore() -> None:
+def test_programs_receive_our_ignored_signals() -> None:
     program = (
         "import os, signal, subprocess, sys\n"
         "from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves\n"

@@ -21,14 +21,14 @@ def surroundings(folder: Path) -> dict[str, str]:
     return {"PATH": str(folder / "bin"), "HOME": str(folder)}
 
 
-async def test_the_one_on_path_comes_first(tmp_path: Path) -> None:
+async def test_python_on_path_comes_first(tmp_path: Path) -> None:
     python = make_python(tmp_path / "bin" / "python3.12", "3.12.4")
     make_python(tmp_path / ".pyenv" / "versions" / "3.14.0" / "bin" / "python3", "3.14.0")
     found = await find_interpreter((3, 12), surroundings(tmp_path))
     assert (found.path, found.shown_version) == (str(python), "3.12.4")
 
 
-async def test_a_shim_that_leads_nowhere_is_passed_by_for_pyenvs_own_folders_newest_first(tmp_path: Path) -> None:
+async def test_broken_shim_falls_back_to_newest_pyenv(tmp_path: Path) -> None:
     make_program(tmp_path / "bin" / "python3.12", "echo 'pyenv: python3.12: command not found' >&2; exit 127")
     make_program(tmp_path / "bin" / "python3", "exit 127")
     for version in ("3.9.18", "3.12.1", "3.13.0"):
@@ -37,7 +37,7 @@ async def test_a_shim_that_leads_nowhere_is_passed_by_for_pyenvs_own_folders_new
     assert found.path == str(tmp_path / ".pyenv" / "versions" / "3.13.0" / "bin" / "python3")
 
 
-async def test_a_shim_that_works_is_resolved_to_what_is_behind_it(tmp_path: Path) -> None:
+async def test_working_shim_is_resolved(tmp_path: Path) -> None:
     behind = tmp_path / "versions" / "python3.12"
     make_python(tmp_path / "bin" / "python3.12", "3.12.1", executable=behind)
     assert (await find_interpreter((3, 12), surroundings(tmp_path))).path == str(behind)
@@ -49,7 +49,7 @@ async def test_pyenv_root_is_honoured(tmp_path: Path) -> None:
     assert (await find_interpreter((3, 12), given)).version == (3, 12, 1)
 
 
-async def test_one_without_the_means_to_make_environments_is_none(tmp_path: Path) -> None:
+async def test_python_without_venv_is_not_used(tmp_path: Path) -> None:
     make_program(tmp_path / "bin" / "python3.12", "echo \"No module named 'ensurepip'\" >&2; exit 1")
     make_python(tmp_path / "bin" / "python3.13", "3.13.0")
     assert (await find_interpreter((3, 12), surroundings(tmp_path))).version == (3, 13, 0)
@@ -68,7 +68,7 @@ async def test_names_do_not_decide_versions_do(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists(), "what the name rules out is not run"
 
 
-async def test_a_uv_that_is_there_is_asked_and_fetches_only_when_it_may(tmp_path: Path) -> None:
+async def test_uv_downloads_only_when_allowed(tmp_path: Path) -> None:
     python = make_python(tmp_path / "uv-python", "3.12.9")
     make_program(
         tmp_path / "bin" / "uv",
@@ -83,7 +83,7 @@ async def test_a_uv_that_is_there_is_asked_and_fetches_only_when_it_may(tmp_path
     assert (found.path, said) == (str(python), ["asking uv for Python 3.12"])
 
 
-async def test_a_real_python_is_found_as_it_is(tmp_path: Path) -> None:
+async def test_real_python_is_found(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python3").symlink_to(sys.executable)
     found = await find_interpreter((3, 11), surroundings(tmp_path))

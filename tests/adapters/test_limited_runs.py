@@ -74,7 +74,7 @@ async def run(tmp_path: Path, limits: RunLimits, *names: str) -> TestRun:
     )
 
 
-async def test_a_hang_fails_alone(tmp_path: Path) -> None:
+async def test_hanging_test_fails_alone(tmp_path: Path) -> None:
     made = await run(tmp_path, RunLimits(LIMIT), "good", "hangs", "hangs_in_a_fixture", "last")
     assert [made.outcomes[f"test_it.py::test_{name}"] for name in ("good", "hangs", "hangs_in_a_fixture", "last")] == [
         "passed", "failed", "failed", "passed",
@@ -83,7 +83,7 @@ async def test_a_hang_fails_alone(tmp_path: Path) -> None:
     assert "did not finish within 3 s (--test-timeout)" in made.failures["test_it.py::test_hangs"]
 
 
-async def test_a_test_that_cannot_be_interrupted_ends_with_its_process_and_the_others_are_run(
+async def test_uninterruptible_test_costs_only_itself(
     tmp_path: Path,
 ) -> None:
     made = await run(tmp_path, RunLimits(LIMIT), "good", "cannot_be_interrupted", "last")
@@ -94,23 +94,23 @@ async def test_a_test_that_cannot_be_interrupted_ends_with_its_process_and_the_o
     }
 
 
-async def test_without_a_limit_a_test_may_take_its_time(tmp_path: Path) -> None:
+async def test_run_without_limit_waits(tmp_path: Path) -> None:
     assert (await run(tmp_path, RunLimits(), "good")).outcomes == {"test_it.py::test_good": "passed"}
 
 
-async def test_memory_has_an_end(tmp_path: Path) -> None:
+async def test_memory_is_limited(tmp_path: Path) -> None:
     made = await run(tmp_path, RunLimits(memory_limit=512 << 20), "eats", "last")
     assert dict(made.outcomes) == {"test_it.py::test_eats": "failed", "test_it.py::test_last": "passed"}
     assert "MemoryError" in made.failures["test_it.py::test_eats"]
 
 
-async def test_a_run_and_what_it_starts_share_the_processors_that_it_may_use(tmp_path: Path) -> None:
+async def test_run_and_children_share_processors(tmp_path: Path) -> None:
     assert (await run(tmp_path, RunLimits(cpu_limit=1), "processor")).is_green("test_it.py::test_processor")
     own = own_variables(3, str(tmp_path), RunLimits(cpu_limit=2))
     assert own["SWARM_CPU_LIMIT"] == "2"
 
 
-async def test_tests_see_a_home_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tests_have_separate_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert (await run(tmp_path, RunLimits(has_own_home=True), "home")).is_green("test_it.py::test_home")
     assert os.listdir(tmp_path / "1/home") == ["left"]

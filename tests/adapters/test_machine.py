@@ -25,12 +25,12 @@ def test_this_machine_can_be_read() -> None:
     assert machine.load is None or machine.load >= 0
 
 
-def test_memory_is_what_programs_can_still_get(tmp_path: Path) -> None:
+def test_available_memory_includes_caches(tmp_path: Path) -> None:
     machine = made(tmp_path, MEMINFO)
     assert (machine.memory, machine.available) == (16 * GIB, 8 * GIB)
 
 
-def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
+def test_container_limit_counts(tmp_path: Path) -> None:
     stat = f"anon 5\ninactive_file {GIB}\n"
     machine = made(tmp_path, MEMINFO, max=str(4 * GIB), current=str(3 * GIB), stat=stat)
     assert (machine.memory, machine.available) == (4 * GIB, 2 * GIB)
@@ -38,7 +38,7 @@ def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("meminfo", ["", "MemTotal: much\n", "MemTotal: 7 kB\n", "\x00\xff"])
-def test_a_kernel_that_says_nothing_leaves_it_unknown(tmp_path: Path, meminfo: str) -> None:
+def test_missing_kernel_files_mean_unknown(tmp_path: Path, meminfo: str) -> None:
     machine = made(tmp_path, meminfo)
     assert (machine.memory, machine.available) == (None, None)
     unknown = MachineState(2)
@@ -61,7 +61,5 @@ def test_a_kernel_that_says_nothing_leaves_it_unknown(tmp_path: Path, meminfo: s
         (MachineState(4, 20.0, None, None), ("", ""), True),
     ],
 )
-def test_when_there_is_too_little_and_when_there_is_enough_again(
-    machine: MachineState, strain: tuple[str, str], is_relaxed: bool
-) -> None:
+def test_strain_ends_with_enough_resources(machine: MachineState, strain: tuple[str, str], is_relaxed: bool) -> None:
     assert (machine.strain, machine.is_relaxed) == (strain, is_relaxed)

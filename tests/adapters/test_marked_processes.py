@@ -34,7 +34,7 @@ def wait_for_program(command: str, mark: str) -> None:
     until(lambda: command in marked_processes(NAME, mark).values(), command)
 
 
-def test_a_daemon_with_the_mark_is_ended_and_named(bystander: subprocess.Popen[bytes]) -> None:
+def test_marked_daemon_is_stopped_and_reported(bystander: subprocess.Popen[bytes]) -> None:
     mark = uuid.uuid4().hex
     start("exec sleep 1001", mark)
     wait_for_program("sleep 1001", mark)
@@ -43,14 +43,14 @@ def test_a_daemon_with_the_mark_is_ended_and_named(bystander: subprocess.Popen[b
     assert bystander.poll() is None
 
 
-def test_one_that_ignores_being_told_is_killed() -> None:
+def test_marked_process_ignoring_term_is_killed() -> None:
     mark = uuid.uuid4().hex
     start('trap "" TERM; while :; do sleep 0.01; done', mark)
     assert end_marked_processes(NAME, mark, grace=0.2)
     assert marked_processes(NAME, mark) == {}
 
 
-def test_ps_and_proc_tell_the_same() -> None:
+def test_ps_and_proc_agree() -> None:
     mark = uuid.uuid4().hex
     start("exec sleep 1005", mark)
     wait_for_program("sleep 1005", mark)
@@ -58,7 +58,7 @@ def test_ps_and_proc_tell_the_same() -> None:
     end_marked_processes(NAME, mark)
 
 
-def test_a_longer_value_is_another_mark() -> None:
+def test_longer_value_is_another_mark() -> None:
     mark = uuid.uuid4().hex
     start("exec sleep 1002", mark + "x")
     wait_for_program("sleep 1002", mark + "x")

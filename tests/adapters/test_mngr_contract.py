@@ -116,12 +116,12 @@ async def listed(world: World) -> dict[str, AgentDetails]:
     return {agent.name: agent for agent in (await world.adapter.list_agents()).agents}
 
 
-async def test_the_plugins_of_the_types_are_listed(world: World) -> None:
+async def test_plugins_are_listed(world: World) -> None:
     plugins = {plugin.name: plugin for plugin in await world.adapter.plugins()}
     assert plugins["command"].is_enabled
 
 
-async def test_the_probe_and_the_list_agree_on_every_state(world: World) -> None:
+async def test_statuses_agree_with_mngr_list(world: World) -> None:
     details = await listed(world)
     for name, state in STATES.items():
         agent = await world.status(name)
@@ -133,19 +133,19 @@ async def test_the_probe_and_the_list_agree_on_every_state(world: World) -> None
         assert agent.reads_input is (name in ("waits", "works"))
 
 
-async def test_what_looks_like_shell_in_labels_and_messages_stays_text(world: World) -> None:
+async def test_shell_code_in_labels_stays_text(world: World) -> None:
     hostile = f'tests/a.py::test_waits[$(touch {world.trap})-"\\`touch {world.trap}`]'
     assert (await listed(world))["waits"].labels["test"] == hostile
     await world.until_shown("waits", f"heard: --hello $(touch {world.trap})")
     assert not world.trap.exists()
 
 
-async def test_a_name_that_is_taken_is_told_from_other_failures(world: World) -> None:
+async def test_used_name_differs_from_other_failures(world: World) -> None:
     with pytest.raises(AgentExists):
         await world.adapter.create(world.request("waits", branch="swarm/waits-again"))
 
 
-async def test_a_message_reaches_the_living_and_says_of_the_others_why_not(world: World) -> None:
+async def test_message_reaches_running_agents_only(world: World) -> None:
     report = await world.adapter.message(["waits", "stopped", "no-such"], "second turn")
     assert report.sent == ("waits",)
     assert [(failure.agent, "not running" in failure.error) for failure in report.failed] == [("stopped", True)]
@@ -153,20 +153,20 @@ async def test_a_message_reaches_the_living_and_says_of_the_others_why_not(world
     await world.until_shown("waits", "heard: second turn")
 
 
-async def test_a_message_of_several_lines_arrives_as_it_is(world: World) -> None:
+async def test_message_with_several_lines_arrives_unchanged(world: World) -> None:
     await world.adapter.message(["waits"], "--first\n$(second) `third`\n'fourth' \"fifth\"")
     for line in ("--first", "$(second) `third`", "'fourth' \"fifth\""):
         await world.until_shown("waits", f"heard: {line}")
 
 
-async def test_an_agent_moves_between_working_and_waiting(world: World) -> None:
+async def test_agent_changes_between_running_and_waiting(world: World) -> None:
     await world.adapter.message(["waits"], "work")
     await world.until_state("waits", "RUNNING")
     await world.adapter.message(["waits"], "rest")
     await world.until_state("waits", "WAITING")
 
 
-async def test_screens_of_the_stopped_are_gone_and_of_the_ended_remain(world: World) -> None:
+async def test_exited_agent_keeps_screen(world: World) -> None:
     screens = await world.host.tmux.capture([f"mngr-{name}" for name in ("ended", "stopped", "no-such")])
     assert screens["mngr-ended"] is not None
     assert (screens["mngr-stopped"], screens["mngr-no-such"]) == (None, None)
@@ -205,11 +205,11 @@ async def test_agent_gets_chosen_id_and_private_folders(world: World, tmp_path: 
     assert not folder.exists()
 
 
-async def test_a_setting_of_the_user_is_written(world: World) -> None:
+async def test_user_setting_is_written(world: World) -> None:
     await world.adapter.set_config("headless", "true")
 
 
-async def test_names_that_could_be_read_as_something_else_are_refused(world: World) -> None:
+async def test_ambiguous_names_are_rejected(world: World) -> None:
     for name in ("-f", "--all", "a b", "a/b", "../a", "", "a;b", "a\nb", "_a", "$(a)"):
         with pytest.raises(UsageError):
             await world.adapter.stop([name])

@@ -67,7 +67,7 @@ def test_hosts_are_read_with_the_defaults_of_mngr(tmp_path: Path, monkeypatch: p
     assert find_host([first, second], "h2") == find_host([first, second], "h2.pool") == second
 
 
-def test_other_profiles_do_not_count_and_a_project_does(tmp_path: Path) -> None:
+def test_only_current_profile_and_project_count(tmp_path: Path) -> None:
     settings(tmp_path, "")
     other = tmp_path / "profiles" / "p2" / "settings.toml"
     other.parent.mkdir()
@@ -80,7 +80,7 @@ def test_other_profiles_do_not_count_and_a_project_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", OTHERS, OTHERS + POOL, "x = 1", "[providers]\n", "# a comment\n\n\n"])
-def test_an_entry_that_is_added_and_removed_leaves_the_file_as_it_was(tmp_path: Path, text: str) -> None:
+def test_added_and_removed_entry_restores_file(tmp_path: Path, text: str) -> None:
     path = settings(tmp_path, text)
     path.chmod(0o640)
     add_entry(box(path))
@@ -109,7 +109,7 @@ def test_entries_may_be_removed_in_any_order(
         assert path.read_text().startswith(text)
 
 
-def test_of_a_shared_provider_only_the_one_host_is_removed(tmp_path: Path) -> None:
+def test_only_one_host_of_provider_is_removed(tmp_path: Path) -> None:
     path = settings(tmp_path, OTHERS + POOL)
     remove_entry(find_host(read_hosts(tmp_path), "h1.pool"))
     text = path.read_text()
@@ -118,7 +118,7 @@ def test_of_a_shared_provider_only_the_one_host_is_removed(tmp_path: Path) -> No
     assert "h1" not in text
 
 
-def test_an_entry_in_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_settings_behind_link_keep_the_link(tmp_path: Path) -> None:
     path = settings(tmp_path, "")
     path.rename(tmp_path / "dotfile")
     path.symlink_to(tmp_path / "dotfile")
@@ -127,14 +127,14 @@ def test_an_entry_in_a_link_stays_a_link(tmp_path: Path) -> None:
     assert "box1" in (tmp_path / "dotfile").read_text()
 
 
-def test_a_provider_that_is_there_already_is_refused(tmp_path: Path) -> None:
+def test_existing_provider_is_rejected(tmp_path: Path) -> None:
     path = settings(tmp_path, POOL)
     with pytest.raises(UsageError, match="already has a provider pool"):
         add_entry(box(path, "pool"))
     assert path.read_text() == POOL
 
 
-def test_a_broken_file_is_named_and_left_alone(tmp_path: Path) -> None:
+def test_broken_settings_are_reported_and_unchanged(tmp_path: Path) -> None:
     path = settings(tmp_path, "[providers\n")
     with pytest.raises(SwarmError, match=r"invalid TOML in the settings of mngr: .*fix it by hand"):
         read_hosts(tmp_path)
@@ -151,7 +151,7 @@ def test_a_broken_file_is_named_and_left_alone(tmp_path: Path) -> None:
         'note = """\n[providers.box1]\n"""\n[providers.box1]\nbackend = "ssh"\nhosts.box1.address = "x"\n',
     ],
 )
-def test_an_entry_in_another_style_is_left_to_its_author(tmp_path: Path, text: str) -> None:
+def test_entry_in_other_style_is_not_changed(tmp_path: Path, text: str) -> None:
     path = settings(tmp_path, text)
     with pytest.raises(SwarmError, match="edit it by hand"):
         remove_entry(find_host(read_hosts(tmp_path), "box1"))
@@ -159,7 +159,7 @@ def test_an_entry_in_another_style_is_left_to_its_author(tmp_path: Path, text: s
     assert tomllib.loads(text) == tomllib.loads(path.read_text())
 
 
-def test_a_host_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+def test_unknown_host_is_reported_with_known_ones(tmp_path: Path) -> None:
     settings(tmp_path, POOL)
     with pytest.raises(UsageError, match=r"unknown host: h9 \(known hosts: h1\.pool, h2\.pool"):
         find_host(read_hosts(tmp_path), "h9")
@@ -168,7 +168,7 @@ def test_a_host_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["-x", "a b", "", "ä", "a.b", "x" * 64, "../x", "a-", "$(x)", "modal", "LOCAL"])
-def test_a_name_that_mngr_could_not_use_is_refused(name: str) -> None:
+def test_invalid_host_name_is_rejected(name: str) -> None:
     with pytest.raises(UsageError):
         check_name(name)
 
@@ -177,5 +177,5 @@ def test_a_name_that_mngr_could_not_use_is_refused(name: str) -> None:
     ("address", "name"),
     [("10.0.0.5", "10-0-0-5"), ("box1.example.org", "box1-example-org"), ("::1", "1"), ("fe80::1%eth0", "fe80-1-eth0")],
 )
-def test_a_name_is_made_from_an_address(address: str, name: str) -> None:
+def test_host_name_is_derived_from_address(address: str, name: str) -> None:
     assert check_name(name_for(address)) == name

@@ -16,7 +16,7 @@ def write(path: Path, content: str, at: int = 1) -> None:
     os.utime(path, ns=(at, at))
 
 
-def test_types_come_from_profiles_and_from_the_project_whose_own_settings_win(tmp_path: Path) -> None:
+def test_project_types_override_profile(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     assert AgentTypes(home, project).parents() == {}
     write(home / "profiles/p/settings.toml", "[agent_types.mine]\nparent_type = 'claude'\n[agent_types.bare]\n")
@@ -28,7 +28,7 @@ def test_types_come_from_profiles_and_from_the_project_whose_own_settings_win(tm
 
 
 @pytest.mark.parametrize("broken", ["broken [", "agent_types = 3\n", "[agent_types]\nmine = 'claude'\n", "\x00"])
-def test_a_broken_file_defines_nothing_until_it_is_mended(tmp_path: Path, broken: str) -> None:
+def test_broken_settings_define_no_types(tmp_path: Path, broken: str) -> None:
     settings = tmp_path / "profiles/p/settings.toml"
     types = AgentTypes(tmp_path)
     write(settings, broken)

@@ -51,7 +51,7 @@ def below(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "venv"
 
 
-def test_what_is_installed_below_can_be_imported_and_run(below: Path, tmp_path: Path) -> None:
+def test_packages_below_can_be_used(below: Path, tmp_path: Path) -> None:
     python = make_own_venv(tmp_path / "own", str(below / "bin" / "python"))
     told = run(str(python), "-c", "import sys, thing, editable; print(thing.VERSION, editable.VALUE, sys.prefix)")
     assert told.stdout.split() == ["below", "1", str(tmp_path / "own")]
@@ -59,7 +59,7 @@ def test_what_is_installed_below_can_be_imported_and_run(below: Path, tmp_path: 
     assert run("/bin/sh", "-c", "mytool", environment=dict(os.environ) | active).stdout == "mine\n"
 
 
-def test_nothing_that_is_installed_or_removed_reaches_what_lies_below(below: Path, tmp_path: Path) -> None:
+def test_installs_do_not_change_environment_below(below: Path, tmp_path: Path) -> None:
     python = make_own_venv(tmp_path / "own", str(below / "bin" / "python"))
     environment = dict(os.environ) | activation(tmp_path / "own", os.environ) | {"PYTHONDONTWRITEBYTECODE": "1"}
     before = file_contents(below)
@@ -73,13 +73,13 @@ def test_nothing_that_is_installed_or_removed_reaches_what_lies_below(below: Pat
     assert file_contents(below) == before
 
 
-def test_it_can_be_made_again_where_it_stands(below: Path, tmp_path: Path) -> None:
+def test_environment_can_be_created_again(below: Path, tmp_path: Path) -> None:
     for _ in range(2):
         python = make_own_venv(tmp_path / "own", str(below / "bin" / "python"))
     assert run(str(python), "-c", "import thing").returncode == 0
 
 
-def test_a_python_without_an_environment_of_its_own_is_taken_whole(tmp_path: Path) -> None:
+def test_python_without_environment_is_used_whole(tmp_path: Path) -> None:
     base = getattr(sys, "_base_executable", sys.executable)
     python = make_own_venv(tmp_path / "own", base)
     told = run(str(python), "-c", "import sys, pip; print(sys.prefix, pip.__file__)")

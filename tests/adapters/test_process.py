@@ -37,11 +37,11 @@ async def test_standard_input_is_empty_unless_given() -> None:
     assert (await run_process(["cat"], stdin=b"a\x00b" * 100_000)).stdout == b"a\x00b" * 100_000
 
 
-async def test_a_program_that_does_not_read_its_input_is_no_error() -> None:
+async def test_unread_input_is_not_an_error() -> None:
     assert (await run_process(["true"], stdin=b"x" * 1_000_000)).code == 0
 
 
-async def test_output_is_bounded_and_the_program_still_ends() -> None:
+async def test_output_is_limited() -> None:
     finished = await run_process(["sh", "-c", "head -c 3000000 /dev/zero; echo kept >&2"], output_limit=1000)
     assert (len(finished.stdout), finished.error_text, finished.is_truncated) == (1000, "kept\n", True)
 
@@ -53,7 +53,7 @@ async def test_nothing_is_evaluated_by_a_shell(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("handler", ["", "trap '' TERM;"], ids=["ends on TERM", "ignores TERM"])
-async def test_overtime_ends_the_whole_process_group(tmp_path: Path, handler: str) -> None:
+async def test_timeout_stops_process_group(tmp_path: Path, handler: str) -> None:
     note = tmp_path / "child"
     script = f"{handler} sh -c '{handler} echo $$ > {note}; while :; do sleep 0.1; done' & wait; sleep 1000"
     with pytest.raises(ProgramTimeout, match=r"sh -c .* did not exit within 0.5 s"):
@@ -72,7 +72,7 @@ async def test_cancelling_ends_the_program(tmp_path: Path) -> None:
     await eventually(lambda: not is_running(int(note.read_text())), "the child to end")
 
 
-async def test_a_grandchild_that_holds_our_pipe_does_not_hold_us(tmp_path: Path) -> None:
+async def test_grandchild_with_open_pipe_does_not_block(tmp_path: Path) -> None:
     finished = await run_process(["sh", "-c", f"sleep 1000 & echo $! > {tmp_path}/child; echo done"], timeout=PATIENCE)
     assert finished.text == "done\n"
     grandchild = int((tmp_path / "child").read_text())
@@ -80,31 +80,31 @@ async def test_a_grandchild_that_holds_our_pipe_does_not_hold_us(tmp_path: Path)
     os.kill(grandchild, 9)
 
 
-async def test_a_missing_program_says_how_to_get_it() -> None:
+async def test_missing_program_has_hint() -> None:
     with pytest.raises(ProgramMissing, match="no-such-program is not installed"):
         await run_process(["no-such-program"])
     with pytest.raises(ProgramMissing, match=r"tmux is not installed .*install tmux"):
         await run_process(["tmux"], environment={"PATH": "/nowhere"})
 
 
-async def test_a_file_that_is_no_program_is_missing_too(tmp_path: Path) -> None:
+async def test_file_that_is_not_executable_is_missing(tmp_path: Path) -> None:
     (tmp_path / "mngr").write_text("no program")
     with pytest.raises(ProgramMissing, match="is not executable"):
         await run_process([str(tmp_path / "mngr")])
 
 
-async def test_a_folder_that_is_gone_is_not_taken_for_a_missing_program(tmp_path: Path) -> None:
+async def test_missing_folder_is_not_missing_program(tmp_path: Path) -> None:
     with pytest.raises(AdapterError, match="the folder does not exist any more") as caught:
         await run_process(["true"], cwd=tmp_path / "gone")
     assert not isinstance(caught.value, ProgramMissing)
 
 
-async def test_a_nul_byte_in_an_argument_is_refused_in_words() -> None:
+async def test_argument_with_nul_byte_is_rejected() -> None:
     with pytest.raises(AdapterError, match="NUL byte"):
         await run_process(["echo", "a\x00b"])
 
 
-def test_the_scrubbed_environment_has_no_tmux_no_pytest_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scrubbed_environment_has_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped = ["TMUX", "TMUX_PANE", "PYTEST_CURRENT_TEST", "PYTEST_ADDOPTS", "GIT_DIR", "ANTHROPIC_API_KEY"]
     dropped += ["MODAL_TOKEN_ID", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "DB_PASSWORD"]
     kept = ["MNGR_HOST_DIR", "PYTHONPATH", "SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM", "KEYBOARD", "LANG"]
@@ -116,18 +116,18 @@ def test_the_scrubbed_environment_has_no_tmux_no_pytest_no_secret(monkeypatch: p
     assert environment["MODAL_TOKEN_SECRET"] == "on purpose"
 
 
-def test_names_that_only_resemble_a_secret_are_none() -> None:
+def test_names_similar_to_secrets_are_kept() -> None:
     assert is_secret_name("openai_api_key")
     assert not is_secret_name("MONKEY")
     assert not is_secret_name("TOKENIZERS_PARALLELISM")
 
 
-async def test_the_default_environment_is_the_scrubbed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_default_environment_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMUX", "/elsewhere,1,0")
     assert "TMUX=" not in (await run_process(["env"])).text
 
 
-async def test_a_detached_program_outlives_the_one_that_started_it(tmp_path: Path) -> None:
+async def test_detached_program_outlives_its_parent(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = (
         "import os; from pathlib import Path; from swarm_tui.adapters.processes.run import start_detached\n"
@@ -144,17 +144,17 @@ async def test_a_detached_program_outlives_the_one_that_started_it(tmp_path: Pat
         os.kill(process_id, 9)
 
 
-async def test_a_detached_program_that_ends_leaves_no_zombie(tmp_path: Path) -> None:
+async def test_exited_detached_program_leaves_no_zombie(tmp_path: Path) -> None:
     process_id = start_detached(["true"], cwd=tmp_path, environment=scrubbed_environment(), log=tmp_path / "log")
     await eventually(lambda: not Path(f"/proc/{process_id}").exists(), "its end")
 
 
-def test_a_detached_program_that_is_missing_is_said_so(tmp_path: Path) -> None:
+def test_missing_detached_program_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing):
         start_detached(["no-such-program"], cwd=tmp_path, environment={"PATH": "/bin"}, log=tmp_path / "log")
 
 
-async def test_a_forked_copy_runs_one_function_away_from_the_terminal_and_nothing_else(tmp_path: Path) -> None:
+async def test_fork_runs_one_function_without_terminal(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = (
         "import os, sys, time\nfrom pathlib import Path\nfrom swarm_tui.adapters.processes.run import fork_detached\n"
@@ -169,7 +169,7 @@ async def test_a_forked_copy_runs_one_function_away_from_the_terminal_and_nothin
     assert (said[0], said[-1]) == ("up True True", "ZeroDivisionError: division by zero")
 
 
-async def test_a_loop_that_closes_while_programs_start_does_not_wait_for_ever() -> None:
+async def test_closing_loop_does_not_wait_for_starts() -> None:
     script = (
         "import asyncio\nfrom swarm_tui.adapters.processes.run import run_process\n"
         "async def main():\n    tasks = [asyncio.create_task(run_process(['sleep', '60'])) for _ in range(5)]\n"
@@ -180,6 +180,6 @@ async def test_a_loop_that_closes_while_programs_start_does_not_wait_for_ever() 
     assert (finished.code, finished.text) == (0, "leaving 5\n")
 
 
-async def test_many_programs_at_once_keep_their_outputs_apart() -> None:
+async def test_concurrent_programs_keep_their_outputs() -> None:
     finished = await asyncio.gather(*(run_process(["echo", str(n)], stdin=b"x") for n in range(50)))
     assert [one.text for one in finished] == [f"{n}\n" for n in range(50)]

@@ -25,7 +25,7 @@ def grandchild() -> Iterator[int]:
             os.kill(process_id, 9)
 
 
-async def test_the_end_of_a_process_is_told_also_when_it_came_before_it_was_followed() -> None:
+async def test_exit_before_following_is_reported() -> None:
     told: list[int] = []
     ends = ProcessEnds(lambda: told.append(1))
     with grandchild() as one, grandchild() as other:
@@ -38,7 +38,7 @@ async def test_the_end_of_a_process_is_told_also_when_it_came_before_it_was_foll
     ends.close()
 
 
-async def test_what_is_not_followed_any_more_is_not_told_and_holds_nothing_open() -> None:
+async def test_unfollowed_process_uses_no_descriptor() -> None:
     before = open_descriptors()
     ends = ProcessEnds(lambda: None)
     with grandchild() as one:
@@ -48,7 +48,7 @@ async def test_what_is_not_followed_any_more_is_not_told_and_holds_nothing_open(
     ends.close()
 
 
-async def test_more_processes_than_it_may_hold_open_are_not_followed() -> None:
+async def test_too_many_processes_are_not_followed() -> None:
     ends = ProcessEnds(lambda: None)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // SHARE_OF_DESCRIPTORS
     assert not ends.follow(range(1, most + 2))

@@ -30,7 +30,7 @@ def has_gone(process: subprocess.Popen[bytes]) -> bool:
 
 
 @pytest.mark.parametrize(("handler", "code"), [("", -signal.SIGTERM), ("trap '' TERM;", -signal.SIGKILL)])
-def test_a_group_is_ended_whatever_its_programs_do_about_it(tmp_path: Path, handler: str, code: int) -> None:
+def test_group_is_stopped_despite_ignored_signals(tmp_path: Path, handler: str, code: int) -> None:
     process = start_parent(tmp_path / "child", handler)
     end_group(process)
     assert process.returncode == code
@@ -38,7 +38,7 @@ def test_a_group_is_ended_whatever_its_programs_do_about_it(tmp_path: Path, hand
     end_group(process)
 
 
-def test_an_interrupt_ends_the_group_that_is_waited_for(tmp_path: Path) -> None:
+def test_interrupt_stops_group(tmp_path: Path) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -55,14 +55,14 @@ def test_an_interrupt_ends_the_group_that_is_waited_for(tmp_path: Path) -> None:
     until(lambda: has_gone(process), "the group to end")
 
 
-def test_a_blocking_run_is_bounded_and_says_so() -> None:
+def test_blocking_run_has_time_limit() -> None:
     with pytest.raises(ProgramTimeout, match=r"`sh -c sleep 1000` did not exit within 0.2 s"):
         run_process_blocking(["sh", "-c", "sleep 1000"], timeout=0.2)
     finished = run_process_blocking(["sh", "-c", "echo out; echo err >&2; exit 3"])
     assert (finished.code, finished.text, finished.error_text) == (3, "out\n", "err\n")
 
 
-def test_what_cannot_be_started_is_said_in_words(tmp_path: Path) -> None:
+def test_failed_start_has_reason(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     with pytest.raises(ProgramMissing, match="is not installed"):
         start_group(["no-such-program"], environment={})

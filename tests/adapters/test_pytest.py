@@ -24,7 +24,5 @@ from swarm_tui.adapters.pytest import pytest_argument
         ("-odd/test_a.py::test_c", "", "", "./-odd/test_a.py::test_c"),
     ],
 )
-def test_a_test_is_named_from_where_pytest_is_run_and_is_never_an_option(
-    test: str, file: str, folder: str, argument: str
-) -> None:
+def test_argument_of_test_is_relative_and_no_option(test: str, file: str, folder: str, argument: str) -> None:
     assert pytest_argument(test, file, folder) == argument

@@ -40,7 +40,7 @@ async def outcomes(copy: Path, *names: str, folder: str = "") -> dict[str, str]:
     return {test.partition("::")[2]: result for test, result in run.outcomes.items()}
 
 
-async def test_each_test_is_told(copy: Path) -> None:
+async def test_progress_counts_each_test(copy: Path) -> None:
     names = ("test_good", "test_bad", "test_skipped", "test_text[a b]", "test_text[$(touch x)]")
     assert await outcomes(copy, *names) == {
         "test_good": "passed",
@@ -51,20 +51,20 @@ async def test_each_test_is_told(copy: Path) -> None:
     }
 
 
-async def test_a_test_with_parameters_is_told_as_one_whatever_they_are_called(copy: Path) -> None:
+async def test_parametrized_test_is_one_result(copy: Path) -> None:
     assert await outcomes(copy, "test_text") == {"test_text": "passed"}
     assert await outcomes(copy, "test_text[a::b]") == {"test_text[a::b]": "passed"}
 
 
-async def test_ids_begin_at_the_root_wherever_pytest_is_run(copy: Path) -> None:
+async def test_ids_begin_at_root_in_any_folder(copy: Path) -> None:
     assert await outcomes(copy, "test_good", folder="tests") == {"test_good": "passed"}
 
 
-async def test_a_test_that_is_not_there_keeps_no_other_from_running(copy: Path) -> None:
+async def test_missing_test_does_not_stop_others(copy: Path) -> None:
     assert await outcomes(copy, "test_gone", "test_good", "test_bad") == {"test_good": "passed", "test_bad": "failed"}
 
 
-async def test_a_copy_that_cannot_be_collected_says_why(copy: Path) -> None:
+async def test_failed_collection_has_reason(copy: Path) -> None:
     (copy / "where.py").write_text("PLACE = \n")
     run = await run_chosen_tests(
         sys.executable,
@@ -77,10 +77,10 @@ async def test_a_copy_that_cannot_be_collected_says_why(copy: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_more_ids_than_a_command_line_holds_are_run_in_parts(copy: Path) -> None:
+async def test_many_ids_run_in_several_sessions(copy: Path) -> None:
     count = ARGUMENTS_LIMIT // 60
     (copy / "tests/test_it.py").write_text(
-        f"import pytest\n@pytest.mark.parametrize('n', range({count}))\ndef test_with_a_name_of_some_length(n): pass\n"
+        f"import pytest\n@pytest.mark.parametrize('n', range({count}))\ndef test_long_name_is_supported(n): pass\n"
     )
-    names = [f"test_with_a_name_of_some_length[{number}]" for number in range(count)]
+    names = [f"test_long_name_is_supported[{number}]" for number in range(count)]
     assert len(await outcomes(copy, *names)) == count

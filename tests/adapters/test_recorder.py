@@ -62,7 +62,7 @@ def header_of(cast: Path) -> dict[str, Any]:
     return header
 
 
-def test_what_a_program_shows_is_recorded_and_its_exit_code_handed_on(tmp_path: Path) -> None:
+def test_recording_keeps_output_and_exit_code(tmp_path: Path) -> None:
     cast = tmp_path / "new" / "a.cast"
     child = start("record_on_pty", cast, "sh", "-c", "printf 'h\\303\\251llo\\n'; stty size; exit 7")
     child.expect("héllo")
@@ -73,7 +73,7 @@ def test_what_a_program_shows_is_recorded_and_its_exit_code_handed_on(tmp_path: 
     assert read_recording(cast).note == ""
 
 
-def test_keys_reach_the_program_and_interrupts_are_its_own(tmp_path: Path) -> None:
+def test_program_gets_keys_and_interrupts(tmp_path: Path) -> None:
     cast = tmp_path / "a.cast"
     child = start(
         "record_on_pty", cast, "sh", "-c", "trap 'echo caught' INT; echo ready; read word; read word; echo $word"
@@ -87,7 +87,7 @@ def test_keys_reach_the_program_and_interrupts_are_its_own(tmp_path: Path) -> No
     assert "caught" in "".join(events_of(cast))
 
 
-def test_a_terminal_that_is_resized_is_resized_in_the_recording(tmp_path: Path) -> None:
+def test_resize_is_recorded(tmp_path: Path) -> None:
     cast = tmp_path / "a.cast"
     code = "trap 'stty size' WINCH; echo ready; until [ -e done ]; do sleep 0.05; done"
     child = start("record_on_pty", cast, "sh", "-c", f"cd '{tmp_path}'; {code}")
@@ -99,7 +99,7 @@ def test_a_terminal_that_is_resized_is_resized_in_the_recording(tmp_path: Path) 
     assert events_of(cast, "r") == ["99x33"]
 
 
-def test_a_recorder_that_is_killed_leaves_a_recording_that_plays(tmp_path: Path) -> None:
+def test_killed_recorder_leaves_playable_recording(tmp_path: Path) -> None:
     cast = tmp_path / "a.cast"
     child = start("record_on_pty", cast, "sh", "-c", "echo begun; cat")
     child.expect("begun")
@@ -108,7 +108,7 @@ def test_a_recorder_that_is_killed_leaves_a_recording_that_plays(tmp_path: Path)
     assert "begun" in read_recording(cast).text
 
 
-def test_a_character_that_comes_in_halves_stays_whole(tmp_path: Path) -> None:
+def test_split_character_is_recorded_whole(tmp_path: Path) -> None:
     writer = CastWriter.begin(tmp_path / "a.cast", 80, 24)
     for byte in "é漢".encode():
         writer.output(bytes([byte]))
@@ -139,9 +139,7 @@ with open(cast, "w") as file:
 
 
 @pytest.mark.parametrize("version", ["2.2.0", "3.0.1"])
-def test_asciinema_records_when_it_is_there_and_the_exit_code_is_still_the_programs(
-    version: str, tmp_path: Path
-) -> None:
+def test_asciinema_keeps_exit_code_of_program(version: str, tmp_path: Path) -> None:
     path = f"{fake_asciinema(tmp_path / 'bin', version)}{os.pathsep}{os.environ['PATH']}"
     cast = tmp_path / "a b.cast"
     child = start("record_program", cast, "sh", "-c", "echo 'it'\"'\"'s here'; exit 3", environment={"PATH": path})
@@ -150,7 +148,7 @@ def test_asciinema_records_when_it_is_there_and_the_exit_code_is_still_the_progr
     assert events_of(cast) == ["seen"]
 
 
-def test_without_a_terminal_our_own_recorder_records(tmp_path: Path) -> None:
+def test_recorder_works_without_terminal(tmp_path: Path) -> None:
     cast = tmp_path / "a.cast"
     code = asyncio.run(
         run_process([sys.executable, "-c", RECORD, "record_program", str(cast), "sh", "-c", "stty size; exit 5"])
@@ -159,7 +157,7 @@ def test_without_a_terminal_our_own_recorder_records(tmp_path: Path) -> None:
     assert events_of(cast) == ["24 80\r\n"]
 
 
-def test_what_cannot_be_recorded_says_why(tmp_path: Path) -> None:
+def test_failed_recording_has_reason(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing, match="no-such-program is not installed"):
         recorder.record_program(["no-such-program"], tmp_path / "a.cast")
     (tmp_path / "there.cast").write_text("mine")
@@ -179,7 +177,7 @@ async def tmux() -> AsyncIterator[Tmux]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-async def test_an_agents_pane_is_recorded_beside_its_work_until_it_ends(tmux: Tmux, tmp_path: Path) -> None:
+async def test_pane_is_recorded_until_it_closes(tmux: Tmux, tmp_path: Path) -> None:
     words = ["new-session", "-d", "-s", "mngr-a", "-n", "agent", "-x", "66", "-y", "9", "echo before; exec cat"]
     assert (await run_process(["tmux", "-f", "/dev/null", *words], environment=tmux.environment)).code == 0
     cast = tmp_path / "it's #1 100%" / "a.cast"
@@ -198,7 +196,7 @@ async def test_an_agents_pane_is_recorded_beside_its_work_until_it_ends(tmux: Tm
     assert read_recording(cast).note == ""
 
 
-async def test_an_agent_without_a_pane_is_not_recorded(tmux: Tmux, tmp_path: Path) -> None:
+async def test_agent_without_pane_is_not_recorded(tmux: Tmux, tmp_path: Path) -> None:
     words = ["tmux", "-f", "/dev/null", "new-session", "-d", "-s", "mngr-b", "-n", "other", "cat"]
     assert (await run_process(words, environment=tmux.environment)).code == 0
     with pytest.raises(AdapterError, match="no pane to record: mngr-b"):

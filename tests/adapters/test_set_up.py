@@ -23,7 +23,7 @@ def test_one_that_succeeds_says_nothing(setup: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_one_that_fails_says_its_code_and_its_last_lines(tmp_path: Path) -> None:
+def test_failed_set_up_reports_code_and_output(tmp_path: Path) -> None:
     done = run("seq 50; echo $SWARM_CHECKOUT; echo 'no compiler' >&2; exit 3 # so", tmp_path)
     assert done.returncode == 3
     failure = read_failure(f"Creating agent...\n{done.stderr}Error: command failed: {done.args}\nstderr: {done.stderr}")
@@ -32,7 +32,7 @@ def test_one_that_fails_says_its_code_and_its_last_lines(tmp_path: Path) -> None
     assert failure.lines == [*map(str, range(41, 51)), "/the check'out", "no compiler"]
 
 
-def test_without_a_place_for_what_it_prints_that_is_the_reason(tmp_path: Path) -> None:
+def test_unwritable_temporary_folder_is_reported(tmp_path: Path) -> None:
     done = run("true", tmp_path, TMPDIR=str(tmp_path / "nowhere"))
     failure = read_failure(done.stderr)
     assert failure is not None
@@ -50,7 +50,7 @@ def test_output_goes_to_a_private_file_with_a_random_name(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_it_prints_does_no_harm(tmp_path: Path) -> None:
+def test_set_up_output_is_harmless(tmp_path: Path) -> None:
     done = run("printf 'a\\033[31mb\\n'; exit 1", tmp_path)
     failure = read_failure(done.stderr)
     assert failure is not None

@@ -30,7 +30,7 @@ def written(result: ShellRun, source: OutputSource) -> bytes:
     return b"".join(segment.data for segment in result.segments if segment.source is source)
 
 
-def test_both_outputs_are_kept_apart_and_in_the_order_of_writing(tmp_path: Path) -> None:
+def test_both_outputs_keep_their_order(tmp_path: Path) -> None:
     dice = random.Random(7)
     for _ in range(20):
         sides = [dice.choice(list(OutputSource)) for _ in range(80)]
@@ -43,26 +43,26 @@ def test_both_outputs_are_kept_apart_and_in_the_order_of_writing(tmp_path: Path)
 @pytest.mark.parametrize(
     ("line", "code"), [("true", 0), ("exit 7", 7), ("kill -9 $$", 137), ("no-such-program-at-all", 127)]
 )
-def test_the_exit_code_is_the_one_a_shell_shows(tmp_path: Path, line: str, code: int) -> None:
+def test_exit_code_is_that_of_shell(tmp_path: Path, line: str, code: int) -> None:
     assert run(line, tmp_path).code == code
 
 
-def test_input_reaches_the_command_whole_while_it_writes(tmp_path: Path) -> None:
+def test_command_gets_all_input_while_writing(tmp_path: Path) -> None:
     text = b"0123456789abcdef" * 20_000
     assert written(run("cat", tmp_path, stdin=text), OutputSource.STDOUT) == text
 
 
-def test_input_that_is_not_read_to_its_end_is_no_failure(tmp_path: Path) -> None:
+def test_partly_read_input_is_not_an_error(tmp_path: Path) -> None:
     result = run("head -c 3", tmp_path, stdin=b"x" * 1_000_000)
     assert (result.code, written(result, OutputSource.STDOUT)) == (0, b"xxx")
 
 
-def test_without_input_a_reader_meets_the_end_at_once(tmp_path: Path) -> None:
+def test_missing_input_is_empty(tmp_path: Path) -> None:
     result = run("cat; echo done", tmp_path)
     assert written(result, OutputSource.STDOUT) == b"done\n"
 
 
-def test_a_command_that_does_not_end_is_stopped_with_its_children(tmp_path: Path) -> None:
+def test_timeout_stops_command_and_children(tmp_path: Path) -> None:
     line = "rm -f begun; trap 'echo told to stop' TERM; sleep 1000 & echo $! > child; echo begin; touch begun; wait"
     for seconds in (1, 4, 16, 64):
         result = run(line, tmp_path, timeout=seconds)
@@ -75,12 +75,12 @@ def test_a_command_that_does_not_end_is_stopped_with_its_children(tmp_path: Path
     assert written(result, OutputSource.STDOUT) == b"begin\ntold to stop\n"
 
 
-def test_a_command_that_ignores_being_told_to_stop_is_killed(tmp_path: Path) -> None:
+def test_command_that_ignores_term_is_killed(tmp_path: Path) -> None:
     result = run("trap '' TERM; sleep 1000; :", tmp_path, timeout=0.1)
     assert (result.is_timed_out, result.code) == (True, 124)
 
 
-def test_a_flood_is_cut_in_the_middle_and_says_so(tmp_path: Path) -> None:
+def test_flood_is_truncated_in_the_middle(tmp_path: Path) -> None:
     result = run("echo first; head -c 50000000 /dev/zero; echo last", tmp_path, limit=100_000)
     output = written(result, OutputSource.STDOUT)
     assert result.is_truncated
@@ -90,7 +90,7 @@ def test_a_flood_is_cut_in_the_middle_and_says_so(tmp_path: Path) -> None:
     assert b"bytes left out" in output
 
 
-def test_a_program_left_behind_does_not_keep_the_command_from_ending(tmp_path: Path) -> None:
+def test_background_program_does_not_delay_command(tmp_path: Path) -> None:
     result = run("(while [ ! -e go ]; do sleep 0.01; done; echo late) & echo early", tmp_path)
     assert not result.is_timed_out
     assert written(result, OutputSource.STDOUT) == b"early\n"
@@ -99,17 +99,17 @@ def test_a_program_left_behind_does_not_keep_the_command_from_ending(tmp_path: P
     assert [segment.data for segment in result.background.finish()] == [b"late\n"]
 
 
-def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_removed_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(AdapterError, match="cannot start"):
         run("true", tmp_path / "gone")
 
 
-def test_a_line_with_a_nul_byte_is_refused(tmp_path: Path) -> None:
+def test_line_with_nul_byte_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(AdapterError, match="cannot start"):
         run("echo \0", tmp_path)
 
 
-def test_many_tiny_writes_in_turn_stay_bounded() -> None:
+def test_many_tiny_writes_use_bounded_memory() -> None:
     collector = SegmentCollector(limit=10_000)
     for number in range(20_000):
         collector.add((OutputSource.STDOUT, OutputSource.STDERR)[number % 2], b"x")

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.needs("ssh")
         ("me@[fe80::1%eth0]", "me", "fe80::1%eth0", 22),
     ],
 )
-async def test_a_machine_is_read(text: str, user: str, address: str, port: int) -> None:
+async def test_target_is_parsed(text: str, user: str, address: str, port: int) -> None:
     target = await parse_target(text)
     assert (target.user, target.address, target.port) == (user, address, port)
 
@@ -36,7 +36,7 @@ async def test_a_machine_is_read(text: str, user: str, address: str, port: int) 
     ["", "@box1", "me@", "-oProxyCommand=x", "me@-oProxyCommand=x", "-x@box1", "me@box1:", "me@box1:x", "me@box1:0",
      "me@box1:65536", "me@box1:99999999999", "me@::1", "a b@c", "me@box;ls", "me@$(ls)", "me@bo\nx", "mé@box", "a@b@c"],
 )  # fmt: skip
-async def test_what_is_no_machine_is_refused(text: str) -> None:
+async def test_invalid_target_is_rejected(text: str) -> None:
     with pytest.raises(UsageError):
         await parse_target(text)
 
@@ -48,7 +48,7 @@ identityfile ~/.ssh/box1
 """
 
 
-def test_ssh_settings_say_what_a_person_leaves_out() -> None:
+def test_ssh_settings_complete_target() -> None:
     target = target_in_settings("box1", SETTINGS)
     assert (target.user, target.address, target.port, target.name) == ("root", "10.0.0.5", 2222, "box1")
     given = target_in_settings("box1", SETTINGS, "me", "22")
@@ -56,7 +56,7 @@ def test_ssh_settings_say_what_a_person_leaves_out() -> None:
 
 
 @pytest.mark.parametrize("way", ["proxyjump gate", "proxycommand ssh -W %h:%p gate"])
-def test_a_machine_behind_another_keeps_the_name_that_leads_to_it(way: str) -> None:
+def test_host_behind_jump_host_keeps_name(way: str) -> None:
     target = target_in_settings("box1", f"{SETTINGS}{way}\n")
     assert (target.address, target.port, target.is_found_by_name) == ("box1", 2222, True)
     assert (
@@ -65,7 +65,7 @@ def test_a_machine_behind_another_keeps_the_name_that_leads_to_it(way: str) -> N
     assert not target_in_settings("box1", f"{SETTINGS}proxycommand none\n").is_found_by_name
 
 
-def test_a_machine_with_an_ipv6_address_keeps_its_name_too() -> None:
+def test_host_with_ipv6_address_keeps_name() -> None:
     target = target_in_settings("box1", SETTINGS.replace("10.0.0.5", "fe80::1"))
     assert (target.address, target.is_found_by_name) == ("box1", True)
     check_address(target.address)
@@ -73,7 +73,7 @@ def test_a_machine_with_an_ipv6_address_keeps_its_name_too() -> None:
         check_address(target_in_settings("fe80::1", "hostname fe80::1\n").address)
 
 
-def test_ssh_of_other_programs_ends_when_its_machine_is_lost(tmp_path: Path) -> None:
+def test_ssh_of_programs_exits_when_host_is_lost(tmp_path: Path) -> None:
     make_program(tmp_path / "ssh", 'echo "$@"')
     with ssh_noticing_loss({"PATH": f"{tmp_path}:{os.environ['PATH']}"}) as environment:
         said = subprocess.run(["ssh", "-t", "me@box1", "a  b"], env=environment, capture_output=True, text=True).stdout
@@ -81,7 +81,7 @@ def test_ssh_of_other_programs_ends_when_its_machine_is_lost(tmp_path: Path) -> 
     assert "ServerAliveInterval=3" in said
 
 
-def test_no_word_of_a_machine_is_taken_for_an_option() -> None:
+def test_host_word_is_never_an_option() -> None:
     words = SshTarget("me", "box1", 2222, "/k", "/with a space/known").words("-v")
     assert words[-7:] == ["-v", "-p", "2222", "-l", "me", "--", "box1"]
     assert 'UserKnownHostsFile="/with a space/known"' in words
@@ -104,7 +104,7 @@ def test_no_word_of_a_machine_is_taken_for_an_option() -> None:
         ("", "no error message"),
     ],
 )
-def test_a_complaint_of_ssh_says_what_to_do(said: str, expected: str) -> None:
+def test_error_of_ssh_has_hint(said: str, expected: str) -> None:
     error = connection_error(SshTarget("me", "box1", 22, "/k", "/kh"), said)
     assert expected in str(error)
     assert "\x1b" not in str(error)

@@ -36,26 +36,26 @@ async def keys(tmux: Tmux, session: str, *names: str) -> None:
     assert (await run_process(words, environment=tmux.environment)).code == 0
 
 
-async def test_without_a_server_it_says_so_and_is_not_empty(tmux: Tmux) -> None:
+async def test_missing_tmux_server_is_an_error(tmux: Tmux) -> None:
     with pytest.raises(NoTmuxServer, match=tmux.environment["TMUX_TMPDIR"]):
         await tmux.list_panes()
     with pytest.raises(NoTmuxServer):
         await tmux.capture(["mngr-a"])
 
 
-async def test_a_vanished_folder_does_not_lead_to_somebody_elses_server(tmux: Tmux) -> None:
+async def test_missing_tmux_folder_selects_no_other_server(tmux: Tmux) -> None:
     gone = Tmux(tmux.environment | {"TMUX_TMPDIR": tmux.environment["TMUX_TMPDIR"] + "-gone"})
     with pytest.raises(NoTmuxServer, match="does not exist any more"):
         await gone.list_panes()
 
 
-async def test_the_callers_own_tmux_does_not_matter(tmux: Tmux) -> None:
+async def test_tmux_of_caller_is_ignored(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a")
     inside = Tmux(tmux.environment | {"TMUX": "/elsewhere,1,0", "TMUX_PANE": "%7"})
     assert [pane.session for pane in await inside.list_panes()] == ["mngr-a"]
 
 
-async def test_one_call_lists_all_panes_whatever_their_windows_are_called(tmux: Tmux) -> None:
+async def test_one_call_lists_all_panes(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a")
     await new_session(tmux, "mngr-b", window="ä:b:0")
 
@@ -73,7 +73,7 @@ async def test_one_call_lists_all_panes_whatever_their_windows_are_called(tmux: 
     assert first.process_id != second.process_id
 
 
-async def test_a_dead_pane_is_seen(tmux: Tmux) -> None:
+async def test_dead_pane_is_listed(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a")
     words = ["tmux", "set-option", "-t", "=mngr-a:", "remain-on-exit", "on"]
     await run_process(words, environment=tmux.environment)
@@ -85,7 +85,7 @@ async def test_a_dead_pane_is_seen(tmux: Tmux) -> None:
     await eventually(is_dead, "the program to end")
 
 
-async def test_screens_come_in_one_call_and_a_missing_one_does_not_take_the_others(tmux: Tmux) -> None:
+async def test_missing_screen_hides_no_others(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a", "printf '\\033[31mred\\033[0m'; cat")
     await new_session(tmux, "mngr-a-1", "echo longer name; cat")
 
@@ -102,7 +102,7 @@ async def test_screens_come_in_one_call_and_a_missing_one_does_not_take_the_othe
     assert await tmux.capture([]) == {}
 
 
-async def test_variables_of_the_first_client_can_be_kept_from_new_terminals(tmux: Tmux) -> None:
+async def test_variables_are_removed_from_new_terminals(tmux: Tmux) -> None:
     first = Tmux(tmux.environment | {"A_KEY": "secret", "B_KEY": "secret", "KEPT": "yes"})
     await new_session(first, "mngr-a")
     await tmux.forget_variables(["A_KEY", "B_KEY", "NEVER_SET"])
@@ -120,7 +120,7 @@ async def _contains(shown: Callable[[], Awaitable[str]], text: str) -> bool:
     return text in await shown()
 
 
-async def test_a_hostile_name_is_refused_before_tmux_reads_it(tmux: Tmux) -> None:
+async def test_hostile_session_name_is_rejected(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a")
     for name in ("a' ; kill-server '", "-t", "a:b", "a.b", "", "a\nkill-server", "#(touch x)"):
         with pytest.raises(UsageError):
@@ -128,7 +128,7 @@ async def test_a_hostile_name_is_refused_before_tmux_reads_it(tmux: Tmux) -> Non
     assert [pane.session for pane in await tmux.list_panes()] == ["mngr-a"]
 
 
-async def test_a_protected_session_gets_the_deadly_keys_itself_and_keeps_all_others(tmux: Tmux, tmp_path: Path) -> None:
+async def test_protected_session_keeps_other_keys(tmux: Tmux, tmp_path: Path) -> None:
     await new_session(tmux, "mngr-a", "cat -v")
     await new_session(tmux, "mngr-b", "cat -v")
     configuration = tmp_path / "tmux.conf"
@@ -176,7 +176,7 @@ async def test_a_protected_session_gets_the_deadly_keys_itself_and_keeps_all_oth
         await run_process(["tmux", "-L", "o", "kill-server"], environment=tmux.environment)
 
 
-async def test_popups_on_attach_are_removed_and_other_hooks_stay(tmux: Tmux) -> None:
+async def test_attach_popups_are_removed(tmux: Tmux) -> None:
     for name in ("mngr-a", "mngr-b"):
         await new_session(tmux, name)
         # mngr sets both: its welcome to a new user, and the window's size.
@@ -189,7 +189,7 @@ async def test_popups_on_attach_are_removed_and_other_hooks_stay(tmux: Tmux) -> 
 
 
 @pytest.mark.parametrize("own", [{}, {"status": "off", "status-left": "it's #[bold]mine "}])
-async def test_a_text_in_the_status_line_leaves_nothing_behind(tmux: Tmux, own: dict[str, str]) -> None:
+async def test_status_line_is_restored(tmux: Tmux, own: dict[str, str]) -> None:
     await new_session(tmux, "mngr-one")
     for option, value in own.items():
         await tmux._run("set-option", "-t", "=mngr-one:", option, value)
@@ -202,20 +202,20 @@ async def test_a_text_in_the_status_line_leaves_nothing_behind(tmux: Tmux, own: 
     assert (await tmux._run("show-options", "-t", "=mngr-one:")).text == shown
 
 
-async def test_the_prefix_is_told_as_it_is(tmux: Tmux) -> None:
+async def test_prefix_key_is_returned(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a")
     assert await tmux.prefix_key() == "C-b"
     await run_process(["tmux", "set-option", "-g", "prefix", "C-a"], environment=tmux.environment)
     assert await tmux.prefix_key() == "C-a"
 
 
-async def test_what_tmux_refuses_comes_in_its_words(tmux: Tmux) -> None:
+async def test_error_of_tmux_is_reported(tmux: Tmux) -> None:
     await new_session(tmux, "mngr-a")
     with pytest.raises(AdapterError, match="session: "):
         await tmux.protect_session("mngr-gone")
 
 
-async def test_the_users_own_server_is_not_ended() -> None:
+async def test_user_tmux_server_is_not_stopped() -> None:
     environment = {name: value for name, value in scrubbed_environment().items() if name != "TMUX_TMPDIR"}
     with pytest.raises(UsageError):
         await Tmux(environment).kill_server()

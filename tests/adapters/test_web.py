@@ -59,7 +59,7 @@ def ask(port: int, path: str, host: str = "", method: str = "GET") -> tuple[int,
     return told
 
 
-def test_it_serves_the_page_and_what_lies_beside_it(port: int) -> None:
+def test_page_and_its_files_are_served(port: int) -> None:
     status, body, headers = ask(port, "/")
     assert (status, body) == (200, b"<p>the page</p>")
     assert headers["X-Content-Type-Options"] == "nosniff"
@@ -82,18 +82,18 @@ def test_nothing_can_be_changed(port: int) -> None:
     assert ask(port, "/", method="DELETE")[0] == 501
 
 
-def test_another_name_that_leads_here_gets_nothing(port: int) -> None:
+def test_other_domain_name_gets_no_page(port: int) -> None:
     assert ask(port, "/", host=f"evil.example:{port}")[0] == 403
     assert ask(port, "/", host=f"localhost:{port}")[0] == 200
 
 
-def test_only_the_loopback_listens(port: int) -> None:
+def test_only_loopback_listens(port: int) -> None:
     with socket.socket() as other:
         other.settimeout(2)
         assert other.connect_ex(("127.0.0.2", port)) != 0
 
 
-def test_a_port_that_is_taken_is_an_error_in_words(tmp_path: Path) -> None:
+def test_used_port_is_reported(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -113,7 +113,7 @@ def test_many_browsers_at_once(port: int) -> None:
     assert [found.get_nowait() for _ in threads] == [200] * 20
 
 
-def test_browsers_that_go_away_in_the_middle_are_not_worth_a_word(port: int) -> None:
+def test_disconnected_browser_is_not_reported(port: int) -> None:
     """A traceback was printed for each; the fixture looks at what is said."""
     for words in (b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /lo", b""):
         with socket.create_connection(("127.0.0.1", port)) as browser:

@@ -67,28 +67,26 @@ async def run(copy: Path, *names: str, options: tuple[str, ...] = ()) -> TestRun
 @pytest.mark.parametrize(
     "addopts", ["-x", "--maxfail=1", "--sw", "--lf", "--ff", "--nf", "--lf --lfnf=none", "-p no:cacheprovider", "-n2"]
 )
-async def test_no_option_of_the_project_hides_or_changes_a_result(tmp_path: Path, addopts: str) -> None:
+async def test_project_options_change_no_results(tmp_path: Path, addopts: str) -> None:
     copy = make_copy(tmp_path / "copy", addopts)
     collected = await PytestAdapter(sys.executable, copy).collect([])
     made = await run(copy, *ALL, options=collected.single_run)
     assert made.outcomes == TRUTH
 
 
-async def test_an_exit_code_says_nothing_of_a_test(tmp_path: Path) -> None:
+async def test_exit_code_is_not_a_result(tmp_path: Path) -> None:
     made = await run(make_copy(tmp_path / "copy", conftest=THRESHOLD), "good", "last")
     assert made.outcomes == {"good": "passed", "last": "passed"}
 
 
 @pytest.mark.parametrize(("name", "code"), [("leaves", 0), ("dies", -11)])
-async def test_a_process_that_ends_in_the_middle_costs_only_the_test_that_ended_it(
-    tmp_path: Path, name: str, code: int
-) -> None:
+async def test_exit_in_a_test_costs_only_that_test(tmp_path: Path, name: str, code: int) -> None:
     made = await run(make_copy(tmp_path / "copy"), "good", name, "skipped", "last")
     assert made.outcomes == {"good": "passed", "skipped": "skipped", "last": "passed"}
     assert f"exited in the middle of test_it.py::test_{name}, with code {code}" in made.complaint
 
 
-async def test_an_internal_error_is_no_collection(tmp_path: Path) -> None:
+async def test_internal_error_is_not_a_collection(tmp_path: Path) -> None:
     broken = "def pytest_collection_modifyitems(items): raise RuntimeError('not sorted')\n"
     copy = make_copy(tmp_path / "copy", conftest=broken)
     with pytest.raises(AdapterError, match="not sorted"):
@@ -156,7 +154,7 @@ async def test_conftest_that_changes_the_folder_leaves_paths_right(tmp_path: Pat
     assert str(tmp_path / "copy/library") in collected.path
 
 
-async def test_collecting_writes_nothing_that_the_project_writes_at_the_end_of_a_run(tmp_path: Path) -> None:
+async def test_collection_writes_no_files_of_project(tmp_path: Path) -> None:
     reports = "--junitxml=report.xml --log-file=run.log"
     copy = make_copy(tmp_path / "copy", f"{reports}\nlog_file = settings.log")
     before = {path.name for path in copy.iterdir()}
@@ -164,14 +162,14 @@ async def test_collecting_writes_nothing_that_the_project_writes_at_the_end_of_a
     assert {path.name for path in copy.iterdir()} == before
 
 
-async def test_single_runs_get_the_words_of_the_plugins_that_are_there(tmp_path: Path) -> None:
+async def test_single_run_gets_options_of_present_plugins(tmp_path: Path) -> None:
     copy = make_copy(tmp_path / "copy", "-n2 --lf --lfnf=none")
     assert (await PytestAdapter(sys.executable, copy).collect([])).single_run == ("-n0", "--lfnf=all")
     copy = make_copy(tmp_path / "other", "-p no:xdist -p no:cacheprovider")
     assert (await PytestAdapter(sys.executable, copy).collect([])).single_run == ("-p", "no:cacheprovider")
 
 
-async def test_a_single_run_leaves_out_the_files_that_are_named_for_all_runs(tmp_path: Path) -> None:
+async def test_single_run_omits_configured_files(tmp_path: Path) -> None:
     copy = make_copy(tmp_path / "copy", "-k 'not unexpected' -W ignore test_it.py --ignore=test_it.py.bak")
     collected = await PytestAdapter(sys.executable, copy).collect([])
     kept = "-p no:hypothesispytest -k 'not unexpected' -W ignore --ignore=test_it.py.bak"
@@ -186,7 +184,7 @@ async def test_a_single_run_leaves_out_the_files_that_are_named_for_all_runs(tmp
     assert made.outcomes == {"test_it.py::test_good": "passed"}
 
 
-async def test_tests_that_were_renamed_are_asked_for_by_the_names_that_pytest_knows(tmp_path: Path) -> None:
+async def test_renamed_tests_are_selected_by_pytest_names(tmp_path: Path) -> None:
     conftest = """import pytest
 
 
@@ -227,7 +225,7 @@ class TestQuery:
 """
 
 
-async def test_tests_that_a_plugin_makes_are_selected_by_their_ids(tmp_path: Path) -> None:
+async def test_tests_of_plugin_are_selected_by_id(tmp_path: Path) -> None:
     copy = make_copy(tmp_path / "copy", conftest=DATABASES)
     (copy / "test_it.py").write_text(BACKENDS)
     collected = await PytestAdapter(sys.executable, copy).collect([])

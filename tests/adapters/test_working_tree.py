@@ -46,7 +46,7 @@ def test_copy_has_the_files_of_the_checkout_as_they_are_now(project: GitProject)
     assert not (copy / "gone.py").exists()
 
 
-def test_git_finds_the_same_state_in_the_copy(project: GitProject) -> None:
+def test_copy_has_same_git_status(project: GitProject) -> None:
     project.git("tag", "v1")
     project.write({"a.py": "2\n", "new.py": "3\n", "gone.py": None})
     before = Repository.open(project.root)

@@ -52,7 +52,7 @@ async def consult(folder: Path, wishes: Requirements = Requirements(), **more: s
     return {check.name: check for check in await run_checks(wishes, surroundings(folder, (120, 40), **more))}
 
 
-async def test_on_a_healthy_machine_all_is_well(healthy: Path) -> None:
+async def test_healthy_machine_passes_all_checks(healthy: Path) -> None:
     checks = await consult(healthy)
     assert [check for check in checks.values() if not check.ok] == []
     assert checks["mngr"].found == f"0.3.0 at {healthy}/bin/mngr (PATH)"
@@ -60,7 +60,7 @@ async def test_on_a_healthy_machine_all_is_well(healthy: Path) -> None:
 
 
 @pytest.mark.parametrize(("program", "package"), [("git", "git"), ("tmux", "tmux"), ("ps", "procps")])
-async def test_what_is_missing_is_named_with_the_way_to_get_it(healthy: Path, program: str, package: str) -> None:
+async def test_missing_program_has_install_hint(healthy: Path, program: str, package: str) -> None:
     (healthy / "bin" / program).unlink()
     check = (await consult(healthy))[program]
     assert not check.ok
@@ -71,7 +71,7 @@ async def test_what_is_missing_is_named_with_the_way_to_get_it(healthy: Path, pr
 @pytest.mark.parametrize(
     ("program", "says"), [("git", "git version 2.30.1"), ("tmux", "tmux 2.9a"), ("tmux", "tmux odd"), ("ps", "1 0 S x")]
 )
-async def test_what_is_too_old_does_not_do(healthy: Path, program: str, says: str) -> None:
+async def test_old_program_fails(healthy: Path, program: str, says: str) -> None:
     (healthy / "bin" / program).unlink()
     make_program(healthy / "bin" / program, f"echo '{says}'")
     check = (await consult(healthy))[program]
@@ -79,7 +79,7 @@ async def test_what_is_too_old_does_not_do(healthy: Path, program: str, says: st
     assert check.fix
 
 
-async def test_version_words_of_other_builds_are_understood(healthy: Path) -> None:
+async def test_versions_of_other_builds_are_parsed(healthy: Path) -> None:
     for program, says in (("git", "git version 2.39.3 (Apple Git-146)"), ("tmux", "tmux next-3.5")):
         (healthy / "bin" / program).unlink()
         make_program(healthy / "bin" / program, f"echo '{says}'")
@@ -88,7 +88,7 @@ async def test_version_words_of_other_builds_are_understood(healthy: Path) -> No
     assert checks["tmux"].ok
 
 
-async def test_without_mngr_it_says_with_which_python_it_can_be_had(healthy: Path) -> None:
+async def test_missing_mngr_check_names_python(healthy: Path) -> None:
     (healthy / "bin" / "mngr").unlink()
     check = (await consult(healthy))["mngr"]
     assert (check.ok, check.needed) == (False, "0.3")
@@ -107,7 +107,7 @@ async def test_newer_claude_is_reported(healthy: Path) -> None:
     assert "newer than 2.1.293" in check.fix
 
 
-async def test_claude_and_its_plugin_are_needed_only_when_wished_for(healthy: Path) -> None:
+async def test_claude_is_required_only_for_its_agents(healthy: Path) -> None:
     make_mngr(healthy / "bin" / "mngr", [])
     assert (await consult(healthy))["mngr plugin claude"].ok
     checks = await consult(healthy, Requirements(agent="claude"))
@@ -123,7 +123,7 @@ async def test_claude_and_its_plugin_are_needed_only_when_wished_for(healthy: Pa
     assert not (await consult(healthy, Requirements(agent="claude")))["claude"].ok
 
 
-async def test_modal_without_a_token_is_a_dirty_spot_and_a_fault_only_for_those_who_want_it(healthy: Path) -> None:
+async def test_missing_modal_token_fails_only_if_required(healthy: Path) -> None:
     make_mngr(healthy / "bin" / "mngr", [*PLUGINS, MODAL], [{"message": "no token", "provider_name": "modal"}])
     check = (await consult(healthy))["mngr plugin modal"]
     assert check.ok
@@ -135,12 +135,12 @@ async def test_modal_without_a_token_is_a_dirty_spot_and_a_fault_only_for_those_
     assert (await consult(healthy, Requirements(provider="modal")))["mngr plugin modal"].ok
 
 
-async def test_rsync_is_needed_for_other_machines_only(healthy: Path) -> None:
+async def test_rsync_is_required_only_for_hosts(healthy: Path) -> None:
     assert (await consult(healthy))["rsync"].ok
     assert not (await consult(healthy, Requirements(provider="pool")))["rsync"].ok
 
 
-async def test_what_mngr_does_not_know_is_not_called_well(healthy: Path) -> None:
+async def test_unknown_agent_type_is_reported(healthy: Path) -> None:
     checks = await consult(healthy, Requirements(agent="martian", provider="pool"))
     assert not checks["provider pool"].ok
     assert "plugin list" in checks["provider pool"].fix
@@ -148,14 +148,14 @@ async def test_what_mngr_does_not_know_is_not_called_well(healthy: Path) -> None
     assert "agent offline" not in await consult(healthy, Requirements(agent="offline"))
 
 
-async def test_a_mngr_that_breaks_down_is_told_in_its_own_words(healthy: Path) -> None:
+async def test_failing_mngr_reports_its_error(healthy: Path) -> None:
     script = 'case "$1" in --version) echo mngr 0.3.0 ;; *) echo "Error: bad \033[31mconfig\033[0m" >&2; exit 1 ;; esac'
     make_program(healthy / "bin" / "mngr", script)
     check = (await consult(healthy))["mngr"]
     assert (check.ok, check.found) == (False, "mngr plugin failed: bad config")
 
 
-async def test_the_terminal_gets_advice_before_it_gets_in_the_way(healthy: Path) -> None:
+async def test_terminal_check_has_advice(healthy: Path) -> None:
     async def terminal(screen: tuple[int, int] | None, **more: str) -> Check:
         return next(
             c for c in await run_checks(Requirements(), surroundings(healthy, screen, **more)) if c.name == "terminal"
@@ -170,12 +170,12 @@ async def test_the_terminal_gets_advice_before_it_gets_in_the_way(healthy: Path)
     assert not (await terminal((80, 24), TERM="dumb")).ok
 
 
-async def test_a_named_mngr_that_does_not_work_is_not_fixed_behind_the_users_back(healthy: Path) -> None:
+async def test_named_mngr_is_not_replaced_by_fix(healthy: Path) -> None:
     with pytest.raises(UsageError, match="/nowhere/mngr"):
         await install_missing(Requirements(mngr="/nowhere/mngr"), surroundings(healthy), print)
 
 
-async def test_a_mngr_of_the_users_own_is_never_touched(healthy: Path) -> None:
+async def test_other_mngr_is_never_changed(healthy: Path) -> None:
     make_mngr(healthy / "bin" / "mngr", [])
     said: list[str] = []
     await install_missing(Requirements(agent="claude", provider="modal"), surroundings(healthy), said.append)
@@ -183,7 +183,7 @@ async def test_a_mngr_of_the_users_own_is_never_touched(healthy: Path) -> None:
     assert not (healthy / ".local").exists()
 
 
-def test_the_command_prints_one_json_object_and_ends_as_it_found(
+def test_doctor_json_and_exit_code_agree(
     healthy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in surroundings(healthy).environment.items():

@@ -68,7 +68,7 @@ def project(tmp_path: Path) -> GitProject:
     return project
 
 
-def test_commits_are_run_one_after_the_other_in_one_copy(project: GitProject, tmp_path: Path) -> None:
+def test_commits_run_one_by_one_in_a_copy(project: GitProject, tmp_path: Path) -> None:
     first = project.git("rev-parse", "HEAD")
     second = project.commit("Pass", {"test_it.py": "import other\ndef test_it(): assert other\n", "other.py": ""})
     assert outcomes(run(tmp_path, first)) == {TEST: "failed"}
@@ -85,7 +85,7 @@ def test_process_that_leaves_early_has_no_result(project: GitProject, tmp_path: 
     assert report.problem(answer["code"]) == "the process exited before the end of pytest's session, with code 0"
 
 
-def test_set_up_is_run_once_and_its_failure_is_named(project: GitProject, tmp_path: Path) -> None:
+def test_set_up_runs_once_and_reports_failure(project: GitProject, tmp_path: Path) -> None:
     commit = project.git("rev-parse", "HEAD")
     assert run(tmp_path, commit, setup="echo no compiler; exit 4") == {
         "problem": "the set-up command failed with code 4: no compiler"
@@ -104,7 +104,7 @@ def test_passed_variables_reach_set_up_and_test(project: GitProject, tmp_path: P
     assert outcomes(answer) == {TEST: "passed"}
 
 
-def test_two_runs_in_one_copy_wait_for_each_other(project: GitProject, tmp_path: Path) -> None:
+def test_runs_in_one_copy_are_sequential(project: GitProject, tmp_path: Path) -> None:
     commits = [project.git("rev-parse", "HEAD"), project.commit("Pass", {"test_it.py": "def test_it(): pass\n"})]
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda commit: run(tmp_path, commit), commits))
@@ -143,8 +143,6 @@ def test_run_stops_when_the_connection_is_lost(project: GitProject, tmp_path: Pa
         ({"seconds": 0.01}, "did not exit within 0.01 s"),
     ],
 )
-def test_run_that_is_not_possible_says_why(
-    project: GitProject, tmp_path: Path, more: dict[str, object], problem: str
-) -> None:
+def test_impossible_run_has_reason(project: GitProject, tmp_path: Path, more: dict[str, object], problem: str) -> None:
     commit = str(more.pop("commit", project.git("rev-parse", "HEAD")))
     assert problem in run(tmp_path, commit, **more)["problem"]

@@ -9,7 +9,7 @@ from swarm_tui.hosts.local import LocalChanges
 from tests.waiting import eventually
 
 
-async def test_agents_that_come_start_work_rest_or_end_are_told_of(tmp_path: Path) -> None:
+async def test_changes_of_agents_are_reported(tmp_path: Path) -> None:
     told: list[int] = []
     changes = LocalChanges(tmp_path, lambda: told.append(1))
 

@@ -38,18 +38,18 @@ def local_host(host_dir: Path, **environment: str) -> LocalHost:
     return LocalHost(settings, environment=environment)
 
 
-async def test_without_agents_there_are_none(tmp_path: Path) -> None:
+async def test_no_agents_without_records(tmp_path: Path) -> None:
     assert await local_host(tmp_path / "home").statuses() == AgentStatuses({})
 
 
-async def test_without_a_server_all_are_stopped(tmp_path: Path) -> None:
+async def test_agents_without_server_are_stopped(tmp_path: Path) -> None:
     make_agent(tmp_path, "a", created_branch_name="x/a", labels={"k": "v"})
     statuses = await local_host(tmp_path).statuses()
     agent = statuses.by_name["a"]
     assert (agent.state, agent.address.session, agent.branch, agent.labels) == ("STOPPED", "mngr-a", "x/a", {"k": "v"})
 
 
-async def test_the_wrong_server_is_noticed_and_never_taken_for_stopped_agents(tmp_path: Path) -> None:
+async def test_wrong_tmux_server_is_unreachable(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
     place = local_host(tmp_path)
     (folder / "activity" / "process").write_text(json.dumps({"pane_pid": os.getpid()}))
@@ -60,14 +60,14 @@ async def test_the_wrong_server_is_noticed_and_never_taken_for_stopped_agents(tm
     assert set((await place.statuses()).by_name) == {"a"}
 
 
-async def test_a_note_about_a_process_that_is_gone_says_nothing(tmp_path: Path) -> None:
+async def test_note_about_exited_process_is_ignored(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
     for note in (json.dumps({"pane_pid": 2**22 + 1}), "broken", "{}", "[]"):
         (folder / "activity" / "process").write_text(note)
         assert (await local_host(tmp_path).statuses()).by_name["a"].state == "STOPPED"
 
 
-async def test_without_ps_or_tmux_it_says_so(tmp_path: Path) -> None:
+async def test_missing_ps_or_tmux_is_reported(tmp_path: Path) -> None:
     make_agent(tmp_path / "home", "a")
     for missing, other in (("ps", "tmux"), ("tmux", "ps")):
         (tmp_path / f"without-{missing}").mkdir()
@@ -83,7 +83,7 @@ async def test_without_ps_or_tmux_it_says_so(tmp_path: Path) -> None:
         assert raised.value.hint
 
 
-async def test_a_ps_that_does_not_understand_us_is_no_answer(tmp_path: Path) -> None:
+async def test_ps_without_options_is_unreachable(tmp_path: Path) -> None:
     make_agent(tmp_path, "a")
     for number, script in enumerate(("exit 1", "echo 1 0 S init", "")):
         folder = tmp_path / f"bin{number}"
@@ -102,14 +102,14 @@ def with_tmux(folder: Path, script: str) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
-async def test_a_pane_is_found_by_its_agent_too_when_its_session_was_renamed(tmp_path: Path) -> None:
+async def test_pane_of_renamed_session_is_found(tmp_path: Path) -> None:
     make_agent(tmp_path, "a")
     line = f"0:{os.getpid()}:80:24:%1:%1:agent-a:renamed:5:agent:vim"
     path = with_tmux(tmp_path / "bin", f"echo '{line}'")
     assert (await local_host(tmp_path, PATH=path).statuses()).by_name["a"].state == "REPLACED"
 
 
-async def test_tmux_has_ended_too_when_there_is_no_ps(tmp_path: Path) -> None:
+async def test_missing_ps_waits_for_tmux(tmp_path: Path) -> None:
     make_agent(tmp_path, "a")
     with_tmux(tmp_path / "bin", f"{shutil.which('sleep')} 0.3; echo > {tmp_path}/ended")
     with pytest.raises(HostUnreachable, match="ps is not installed"):
@@ -117,7 +117,7 @@ async def test_tmux_has_ended_too_when_there_is_no_ps(tmp_path: Path) -> None:
     assert (tmp_path / "ended").exists()
 
 
-async def test_a_record_that_is_torn_keeps_its_last_content_and_an_unknown_one_is_named(tmp_path: Path) -> None:
+async def test_torn_record_keeps_its_last_content(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
     place = local_host(tmp_path)
     await place.statuses()
@@ -129,7 +129,7 @@ async def test_a_record_that_is_torn_keeps_its_last_content_and_an_unknown_one_i
     assert (set(statuses.by_name), statuses.unreadable) == ({"a"}, ("agent-b",))
 
 
-async def test_a_record_in_which_somebody_wrote_harms_nobody(tmp_path: Path) -> None:
+async def test_record_with_other_types_is_harmless(tmp_path: Path) -> None:
     make_agent(tmp_path, "a", labels=["no", "labels"])
     deep = make_agent(tmp_path, "b")
     (deep / "data.json").write_text("[" * 100_000)
@@ -140,7 +140,7 @@ async def test_a_record_in_which_somebody_wrote_harms_nobody(tmp_path: Path) -> 
     )
 
 
-async def test_a_destroyed_agent_is_gone_from_the_next_probe(tmp_path: Path) -> None:
+async def test_destroyed_agent_is_missing_from_next_poll(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
     place = local_host(tmp_path)
     assert (await place.statuses()) != AgentStatuses({})
@@ -149,7 +149,7 @@ async def test_a_destroyed_agent_is_gone_from_the_next_probe(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_a_live_agent_asked_for_on_another_server_is_a_failed_probe(isolated_mngr: IsolatedMngr) -> None:
+async def test_agent_on_other_tmux_server_fails_poll(isolated_mngr: IsolatedMngr) -> None:
     request = CreateRequest(name="elsewhere", command=(str(isolated_mngr.agent),), source=isolated_mngr.repository)
     await isolated_mngr.adapter.create(request)
     other = isolated_mngr.root / "other"
@@ -166,7 +166,7 @@ async def test_a_live_agent_asked_for_on_another_server_is_a_failed_probe(isolat
 
 
 @pytest.mark.slow
-async def test_an_agent_whose_shell_has_its_programs_name_cannot_hear_when_it_has_ended(
+async def test_exited_agent_in_same_named_shell_reads_nothing(
     isolated_mngr: IsolatedMngr,
 ) -> None:
     command = ("bash", str(isolated_mngr.agent))
@@ -207,9 +207,7 @@ class OnePane:
         (("permissions_waiting",), "WAITING"),
     ],
 )
-async def test_an_agent_works_while_it_is_active_and_asks_for_no_permission(
-    tmp_path: Path, files: tuple[str, ...], state: str
-) -> None:
+async def test_active_agent_without_question_is_running(tmp_path: Path, files: tuple[str, ...], state: str) -> None:
     folder = make_agent(tmp_path, "a", work_dir="/copies/a")
     for name in files:
         (folder / name).touch()

@@ -36,7 +36,9 @@ PS = """
         (replace(PANE, process_id=102, command="x"), "agent", False, ("REPLACED", None)),
     ],
 )
-def test_the_decision(pane: Pane | None, expected: str, is_active: bool, wanted: tuple[str, int | None]) -> None:
+def test_state_is_derived_from_processes(
+    pane: Pane | None, expected: str, is_active: bool, wanted: tuple[str, int | None]
+) -> None:
     assert decide_state(pane, parse_processes(PS), expected, is_active=is_active) == wanted
 
 
@@ -44,25 +46,25 @@ def test_the_decision(pane: Pane | None, expected: str, is_active: bool, wanted:
     ("shell", "agent", "has_prompt"),
     [("Ss+  bash", "S", True), ("Ss+  -zsh", "S", True), ("Ss   bash", "S+", False), ("Ss+  agent", "S", False)],
 )
-def test_a_shell_in_front_would_take_a_text_for_a_command(shell: str, agent: str, has_prompt: bool) -> None:
+def test_shell_in_front_is_at_prompt(shell: str, agent: str, has_prompt: bool) -> None:
     processes = parse_processes(f"100 1 {shell}\n101 100 {agent} agent\n")
     assert is_at_prompt(PANE, processes) is has_prompt
     assert not is_at_prompt(None, processes)
     assert not is_at_prompt(replace(PANE, process_id=999), processes)
 
 
-def test_zombies_are_not_alive_and_process_zero_is_nobodys_parent() -> None:
+def test_zombies_and_process_zero_are_ignored() -> None:
     processes = parse_processes("100 1 Ss bash\n101 100 Z agent <defunct>\n0 100 S odd\nbroken\n7 0 S kthread\n")
     assert decide_state(PANE, processes, "agent", is_active=True) == ("DONE", None)
     assert 0 not in processes.command_of
 
 
-def test_parents_that_form_a_ring_end() -> None:
+def test_cycle_of_parents_ends() -> None:
     processes = parse_processes("100 102 S bash\n101 100 S a\n102 101 S b\n")
     assert sorted(processes.descendants(100)) == [101, 102]
 
 
-def test_the_expected_process_is_the_types_or_the_commands_first_word() -> None:
+def test_expected_process_is_type_or_first_word() -> None:
     assert expected_process("command", "/x/agent one two", {}) == "agent"
     assert expected_process("command", "( /x/agent one ) &", {}) == "agent"
     assert expected_process("command", "", {}) == ""
@@ -70,6 +72,6 @@ def test_the_expected_process_is_the_types_or_the_commands_first_word() -> None:
     assert expected_process("my-claude", "cd x", {"my-claude": "claude"}) == "claude"
 
 
-def test_a_process_that_is_listed_twice_is_below_another_once() -> None:
+def test_repeated_process_is_one_descendant() -> None:
     processes = parse_processes("100 1 S bash\n101 100 S a\n102 101 S b\n101 102 S a\n")
     assert list(islice(processes.descendants(100), 10)) == [101, 102]

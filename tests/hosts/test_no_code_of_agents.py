@@ -146,7 +146,7 @@ PLANTS: Final = (
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__.strip("_"))
-def test_nothing_that_is_set_in_a_copy_acts(plant: Callable[[Planted], None], tmp_path: Path) -> None:
+def test_settings_of_copy_have_no_effect(plant: Callable[[Planted], None], tmp_path: Path) -> None:
     planted = Planted(tmp_path)
     plant(planted)
     planted.seen.unlink(missing_ok=True)
@@ -154,14 +154,14 @@ def test_nothing_that_is_set_in_a_copy_acts(plant: Callable[[Planted], None], tm
     assert not planted.seen.exists(), planted.seen.read_text()
 
 
-def test_a_pipe_in_the_place_of_the_settings_or_the_index_keeps_nobody_waiting_for_ever(tmp_path: Path) -> None:
+def test_pipe_as_index_does_not_block(tmp_path: Path) -> None:
     planted = Planted(tmp_path)
     (planted.copy.root / ".git/index").unlink()
     os.mkfifo(planted.copy.root / ".git/index")
     assert "a.txt" in asyncio.run(uncommitted_paths(planted.host, planted.agent.work_dir, without=".out"))
 
 
-def test_a_copy_with_settings_of_another_folder_is_no_copy(tmp_path: Path) -> None:
+def test_copy_with_other_worktree_setting_is_rejected(tmp_path: Path) -> None:
     planted = Planted(tmp_path)
     planted.set(f"core.worktree={planted.user.root}")
     with pytest.raises(SwarmError, match="not a git repository any more"):

@@ -83,7 +83,7 @@ async def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     await made.host.close()
 
 
-async def test_what_is_appended_is_said_and_what_was_used_is_not_said_again(line: Line) -> None:
+async def test_appended_text_is_reported_once(line: Line) -> None:
     await line.until(line.request(), None)
     line.append(b"one\ntw")
     await line.until(line.request(), FileSlice(6, 0, b"one\ntw"))
@@ -93,7 +93,7 @@ async def test_what_is_appended_is_said_and_what_was_used_is_not_said_again(line
     await line.until(line.request(8), FileSlice(8, 8))
 
 
-async def test_a_file_that_is_written_anew_is_said_from_its_beginning(line: Line) -> None:
+async def test_replaced_file_is_read_from_its_beginning(line: Line) -> None:
     line.append(b"a long one\n")
     await line.until(line.request(11), FileSlice(11, 11))
     (line.state / "log").write_bytes(b"new\n")
@@ -102,7 +102,7 @@ async def test_a_file_that_is_written_anew_is_said_from_its_beginning(line: Line
     await line.until(line.request(4), None)
 
 
-async def test_sizes_and_whole_files_are_said_when_they_change(line: Line) -> None:
+async def test_changed_sizes_and_whole_files_are_reported(line: Line) -> None:
     size, whole = line.request(limit=0), ReadRequest(AgentFile(line.agent, "state"), limit=100, is_whole=True)
     line.append(b"12")
     (line.state / "state").write_bytes(b"busy")
@@ -113,7 +113,7 @@ async def test_sizes_and_whole_files_are_said_when_they_change(line: Line) -> No
     await line.until(whole, FileSlice(4, 0, b"idle"))
 
 
-async def test_one_agent_that_writes_without_end_gets_its_share_and_no_more(line: Line) -> None:
+async def test_flood_of_one_agent_is_limited(line: Line) -> None:
     line.append(b"x" * 8_000_000, "flood")
     line.append(b"quiet\n")
 
@@ -132,7 +132,7 @@ async def test_one_agent_that_writes_without_end_gets_its_share_and_no_more(line
     assert await flood() <= 5 << 18, "no more is sent before it was used"
 
 
-async def test_after_a_break_it_goes_on_where_it_was(line: Line) -> None:
+async def test_reconnected_host_resumes_at_last_position(line: Line) -> None:
     line.append(b"one\n")
     await line.until(line.request(4), FileSlice(4, 4))
     line.cut()
@@ -146,7 +146,7 @@ async def test_after_a_break_it_goes_on_where_it_was(line: Line) -> None:
     assert line.link.is_there
 
 
-async def test_a_question_that_is_under_way_when_the_line_breaks_is_answered_by_the_break(line: Line) -> None:
+async def test_request_fails_when_connection_breaks(line: Line) -> None:
     await line.host.read_files([line.request()])
     asked = asyncio.ensure_future(line.link.run(["sleep", "60"]))
     await asyncio.sleep(0.1)
@@ -155,7 +155,7 @@ async def test_a_question_that_is_under_way_when_the_line_breaks_is_answered_by_
         await asked
 
 
-async def test_what_takes_time_holds_up_nothing_else(line: Line) -> None:
+async def test_slow_request_blocks_no_others(line: Line) -> None:
     asked = asyncio.ensure_future(line.link.run(["sleep", "60"], timeout=0.3))
     line.append(b"one\n")
     await line.until(line.request(), FileSlice(4, 0, b"one\n"))
@@ -174,7 +174,7 @@ async def test_what_takes_time_holds_up_nothing_else(line: Line) -> None:
         b"[" * 100_000,
     ],
 )
-async def test_nonsense_from_a_host_harms_nobody(line: Line, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_invalid_message_of_host_is_harmless(line: Line, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [sys.executable, "-u", "-c", SAYS, base64.b64encode(said).decode()]
     monkeypatch.setattr(line.link, "_start", lambda access: LineProcess(words))
     await line.host.read_files([line.request()], follow=True)
@@ -187,9 +187,7 @@ async def test_nonsense_from_a_host_harms_nobody(line: Line, said: bytes, monkey
     assert (await line.host.statuses(follow=True)).agents == {}
 
 
-async def test_a_shell_that_greets_is_of_no_use_since_git_reads_what_it_prints(
-    line: Line, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_host_with_greeting_shell_is_rejected(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["sh", "-c", 'echo "Welcome to box1"; exec "$@"', "sh", sys.executable, "-u", "-c", FAR]
     monkeypatch.setattr(line.link, "_start", lambda access: LineProcess(words))
     spec = SweepSpec(
@@ -201,7 +199,7 @@ async def test_a_shell_that_greets_is_of_no_use_since_git_reads_what_it_prints(
     assert not (line.state.parent.parent / "swarm").exists(), "nothing was made there"
 
 
-async def test_a_host_that_falls_silent_is_lost(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_host_is_lost(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssh_link, "SILENCE", 0.3)
     monkeypatch.setattr(ssh_link, "FIRST_ANSWER", 0.3)
     script = 'import time; print(\'{"t":"hello"}\'); time.sleep(60)'
@@ -210,7 +208,7 @@ async def test_a_host_that_falls_silent_is_lost(line: Line, monkeypatch: pytest.
     await eventually(lambda: "silent" in line.link.reason, "the loss")
 
 
-async def test_its_agents_and_its_load_are_said(line: Line) -> None:
+async def test_agents_and_load_are_reported(line: Line) -> None:
     record = {"id": "agent-1", "name": "test", "type": "command", "command": "/bin/x", "work_dir": "/c", "labels": {}}
     (line.state / "data.json").write_text(json.dumps(record))
 
@@ -226,9 +224,7 @@ async def test_its_agents_and_its_load_are_said(line: Line) -> None:
     assert report.processors > 0
 
 
-async def test_time_in_which_nobody_here_listened_is_no_silence_of_the_host(
-    line: Line, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_own_pause_is_not_silence_of_host(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     # The host says something each second, on a busy machine somewhat later.
     monkeypatch.setattr(ssh_link, "SILENCE", 4.0)
     assert (await line.link.run(["echo", "before"])).text == "before\n"

@@ -27,7 +27,7 @@ from swarm_tui.sweep.order import with_findings
 from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 
 
-async def test_numbers_are_of_living_agents_and_are_given_again(tmp_path: Path) -> None:
+async def test_numbers_of_stopped_agents_are_reused(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     context = scripted_sweep(tmp_path, 3, mngr, temporary="/tmp/sw-0123456789ab")
     tests = [record.test for record in context.state.tests()]
@@ -41,7 +41,7 @@ async def test_numbers_are_of_living_agents_and_are_given_again(tmp_path: Path) 
     assert [record.number for record in context.state.tests()] == [1, 2, 1]
 
 
-def test_a_sweep_of_an_earlier_version_has_no_folders(tmp_path: Path) -> None:
+def test_old_sweep_has_no_temporary_folders(tmp_path: Path) -> None:
     spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
     assert (preparation_words(spec, 1), temporary_folder(spec)) == ((), None)
 
@@ -83,12 +83,12 @@ def test_folder_below_a_link_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("temporary", ["/", "/tmp", "/etc", "sw-0123456789ab", "/tmp/../sw-0123456789ab", "/tmp/sw-x"])
-def test_nothing_is_removed_that_we_did_not_make(temporary: str, tmp_path: Path) -> None:
+def test_only_own_folders_are_removed(temporary: str, tmp_path: Path) -> None:
     spec = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr")).spec
     assert temporary_folder(dataclasses.replace(spec, temporary=temporary)) is None
 
 
-async def test_clean_removes_the_temporary_folders(tmp_path: Path) -> None:
+async def test_clean_removes_temporary_folders(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     folder = tmp_path / Path(new_temporary_folder(scripted_sweep(tmp_path / "a", 1, mngr).spec)).name
     context = scripted_sweep(tmp_path, 1, mngr, temporary=str(folder))
@@ -100,7 +100,7 @@ async def test_clean_removes_the_temporary_folders(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-async def test_a_set_up_that_fails_is_told_once_for_the_sweep(tmp_path: Path) -> None:
+async def test_failed_set_up_is_reported_once(tmp_path: Path) -> None:
     def refuse(_: CreateRequest) -> None:
         raise SetUpFailed(3, "cc1: not found\nmake: *** [all] Error 1\n")
 
@@ -120,7 +120,7 @@ def test_groups_come_from_marks_and_from_globs() -> None:
     assert groups_of(tests, ["nothing", "*"]) == dict.fromkeys([test.test for test in tests], "--serial *")
 
 
-def test_tests_that_clash_are_kept_apart_unless_they_have_a_group() -> None:
+def test_clashing_tests_run_apart() -> None:
     tests = derive_tests("1", [(f"a.py::test_{name}", "a.py", 1) for name in "abc"])
     baselines = dict(zip((test.test for test in tests), (Baseline.CLASH, Baseline.CLASH, Baseline.GREEN), strict=True))
     found = Found((), "", "", "", (), (), groups={tests[0].test: "--serial a"}, baselines=baselines)

@@ -61,9 +61,7 @@ def test_files_and_folders_come_out(tmp_path: Path) -> None:
         special("test_output/device", tarfile.CHRTYPE),
     ],
 )
-def test_what_could_do_harm_is_passed_over_and_told(
-    tmp_path: Path, member: tuple[str, bytes] | tarfile.TarInfo
-) -> None:
+def test_harmful_member_is_ignored_and_listed(tmp_path: Path, member: tuple[str, bytes] | tarfile.TarInfo) -> None:
     target = tmp_path / "deep" / "out"
     target.mkdir(parents=True)
     unpacked = unpack_archive(pack(tmp_path / "a", member, ("test_output/good", b"x")), target)
@@ -133,7 +131,7 @@ def twice(path: Path) -> None:
 @pytest.mark.parametrize(
     "spoil", [bomb, many, torn, twice, cut_sparse_header, lambda path: path.write_bytes(b"no archive")]
 )
-def test_a_broken_or_endless_archive_is_refused(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
+def test_broken_or_endless_archive_is_rejected(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
     spoil(tmp_path / "a")
     target = tmp_path / "out"
     target.mkdir()
@@ -142,7 +140,7 @@ def test_a_broken_or_endless_archive_is_refused(tmp_path: Path, spoil: Callable[
 
 
 @given(content=st.binary(max_size=2_000))
-def test_any_bytes_are_an_archive_or_a_reason(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_any_bytes_unpack_or_are_rejected(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     folder = tmp_path_factory.mktemp("any")
     (folder / "a").write_bytes(gzip.compress(content, 1))
     (folder / "out").mkdir()

@@ -24,7 +24,7 @@ from tests.git_project import GitProject
 from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
 
 
-async def test_commits_that_are_nowhere_else_are_a_loss_and_kept_ones_are_not(tmp_path: Path) -> None:
+async def test_only_unkept_commits_are_a_loss(tmp_path: Path) -> None:
     context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     project = GitProject(tmp_path / "project")
     first, second = (pulled_ref(context.spec, record.branch) for record in context.state.tests())
@@ -69,29 +69,29 @@ def private(root: Path, **changes: object) -> SweepSpec:
     )
 
 
-def test_a_home_that_was_made_for_one_sweep_is_known(short: Path) -> None:
+def test_private_home_of_sweep_is_found(short: Path) -> None:
     assert private_home(private(short)) == short
     assert private_home(dataclasses.replace(private(short), is_private=False)) is None
 
 
 @pytest.mark.parametrize("changes", [{"home": "/home/ada"}, {"tmux_tmpdir": "/tmp"}, {"host_dir": "/home/ada/.mngr"}])
-def test_a_file_that_names_another_home_is_not_believed(short: Path, changes: dict[str, str]) -> None:
+def test_sweep_file_with_other_home_is_ignored(short: Path, changes: dict[str, str]) -> None:
     assert private_home(private(short, **changes)) is None
 
 
-def test_a_folder_with_other_things_in_it_is_not_removed(short: Path) -> None:
+def test_folder_with_other_files_is_not_removed(short: Path) -> None:
     spec = private(short)
     (short / "thesis.txt").write_text("years of work")
     assert private_home(spec) is None
 
 
-def test_a_folder_that_others_may_enter_was_not_made_by_us(short: Path) -> None:
+def test_public_folder_is_not_removed(short: Path) -> None:
     spec = private(short)
     short.chmod(0o755)
     assert private_home(spec) is None
 
 
-async def test_a_copy_of_a_sweep_has_no_claim_to_what_the_original_left(tmp_path: Path) -> None:
+async def test_copied_sweep_has_no_leftovers(tmp_path: Path) -> None:
     context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
     project = GitProject(tmp_path / "project")
     (record,) = context.state.tests()
@@ -144,7 +144,7 @@ def test_removal_in_home_is_listed() -> None:
     ]
 
 
-def test_what_cannot_be_removed_is_said(tmp_path: Path) -> None:
+def test_failed_removal_is_reported(tmp_path: Path) -> None:
     (tmp_path / "folder/inner").mkdir(parents=True)
     (tmp_path / "folder/inner/file").touch()
     assert remove_folder(tmp_path / "folder") == []

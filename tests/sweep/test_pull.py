@@ -46,7 +46,7 @@ def pulling(tmp_path: Path) -> Pulling:
     return Pulling(tmp_path)
 
 
-async def test_what_was_pulled_of_an_agent_that_is_gone_still_counts(pulling: Pulling) -> None:
+async def test_pulled_work_of_removed_agent_counts(pulling: Pulling) -> None:
     archive = await pulling.launch(1)
     assert await pulling.pull() == (True, "")
     shutil.rmtree(archive.parents[2])
@@ -56,7 +56,7 @@ async def test_what_was_pulled_of_an_agent_that_is_gone_still_counts(pulling: Pu
     assert not was_pulled(pulling.folder, "")
 
 
-async def test_a_broken_archive_replaces_nothing_and_is_said(pulling: Pulling) -> None:
+async def test_broken_archive_replaces_nothing(pulling: Pulling) -> None:
     archive = await pulling.launch(1)
     await pulling.pull()
     archive.write_bytes(packed_outcome(summary_markdown="x" * 10_000)[:-20])
@@ -67,7 +67,7 @@ async def test_a_broken_archive_replaces_nothing_and_is_said(pulling: Pulling) -
     assert [path.name for path in pulling.folder.iterdir() if "pulling" in path.name] == []
 
 
-async def test_what_an_earlier_attempt_handed_in_says_nothing_of_a_later_one(pulling: Pulling) -> None:
+async def test_work_of_earlier_launch_does_not_count(pulling: Pulling) -> None:
     await pulling.launch(1)
     await pulling.pull()
     (await pulling.launch(2)).unlink()
@@ -75,7 +75,7 @@ async def test_what_an_earlier_attempt_handed_in_says_nothing_of_a_later_one(pul
     assert pulling.output == ["testing_agent_outcome.json"], "nothing whole has replaced it"
 
 
-async def test_what_was_unpacked_whole_is_taken_over_though_engine_and_agent_died_meanwhile(pulling: Pulling) -> None:
+async def test_interrupted_pull_is_completed(pulling: Pulling) -> None:
     archive = await pulling.launch(1)
     await pulling.pull()
     shutil.rmtree(archive.parents[2])

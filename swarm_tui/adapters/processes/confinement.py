@@ -17,8 +17,7 @@ from typing import Final
 
 from swarm_tui.adapters.processes.environment import project_environment
 from swarm_tui.adapters.processes.group import how_to_get
-from swarm_tui.adapters.processes.inherited_channel import InheritedChannel
-from swarm_tui.adapters.processes.run import Finished, run_process, run_process_blocking
+from swarm_tui.adapters.processes.run import Finished, InheritedChannel, run_process, run_process_blocking
 from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
 from swarm_tui.model.run_limits import PROCESS_LIMIT, Confinement
 from swarm_tui.model.text import plain
