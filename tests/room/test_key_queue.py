@@ -99,6 +99,18 @@ async def test_keys_wait_while_fixes_are_loading() -> None:
             assert app.room_screen.NAME == "sweep"
 
 
+async def test_keys_before_question_of_apply_are_not_verdicts() -> None:
+    with integrated_sweep() as sweep:
+        async with room_on(sweep, WIDE) as (app, pilot):
+            await burst(pilot, "3j")
+            review = app.review_session
+            assert review is not None
+            still_open = review.review.open_fixes
+            await burst(pilot, "Adyy")
+            await shows(pilot, "Your checkout is unchanged")
+            assert review.review.open_fixes == still_open
+
+
 @pytest.mark.parametrize("key", ["a", "i"])
 async def test_keys_typed_while_attaching_are_not_commands(folder: SweepFolder, key: str) -> None:
     async with room_on(folder, WIDE) as (app, pilot):

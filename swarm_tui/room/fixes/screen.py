@@ -154,12 +154,16 @@ class FixesScreen(RoomScreen):
             return self._problem or ("the branch is being read" if self._is_opening else "no fixes yet")
         return "" if self.current_fix is not None else "no fix under the cursor"
 
+    @property
+    def _open_session(self) -> ReviewSession:
+        """The review, for actions that are unavailable without one."""
+        assert self.session is not None, "not available without a review"
+        return self.session
+
     def _reviewed(self) -> tuple[ReviewSession, Change]:
         """Return the review and the fix under the cursor. Call it only if `why_no_fix` returns ""."""
-        session, fix = self.session, self.current_fix
-        assert session is not None, "not available without a review"
-        assert fix is not None, "not available without a fix"
-        return session, fix
+        assert self.current_fix is not None, "not available without a fix"
+        return self._open_session, self.current_fix
 
     def start(self, work: Callable[[], Awaitable[None]], group: str) -> Worker[None]:
         """Start a worker in place of the worker of this group. Its error is shown as a message."""
@@ -469,13 +473,11 @@ class FixesScreen(RoomScreen):
 
     @action("z", "fixes.undo", "undo", "Undo your last verdicts", why_not_undo, rank=6)
     def undo(self) -> None:
-        assert self.session is not None, "not available without a review"
-        self.session.undo()
+        self._open_session.undo()
 
-    @action("Z", "fixes.redo", "", "Redo them", why_not_undo)
+    @action("Z", "fixes.redo", "", "Redo the verdicts that you undid", why_not_undo)
     def redo(self) -> None:
-        assert self.session is not None, "not available without a review"
-        self.session.redo()
+        self._open_session.redo()
 
     def why_no_hunks(self) -> str:
         return self.why_no_fix() or ReviewSession.why_not_split(*self._reviewed())
@@ -492,22 +494,22 @@ class FixesScreen(RoomScreen):
 
     @action("A", "fixes.apply", "apply", "Apply the plan on a separate branch; asks first", why_not_apply)
     def apply(self) -> None:
-        assert self.session is not None, "not available without a review"
-        words, detail = plan_summary(self.session)
+        session = self._open_session
+        words, detail = plan_summary(session)
         entries = [
             Choosable("revert", "revert commits on top", detail, "r"),
             Choosable("drop", "a new branch without them", "a history without these commits", "d"),
         ]
 
         def apply(values: tuple[str, ...] | None) -> None:
-            if values and self.session is not None:
-                self.start(partial(self._apply, self.session, is_drop=values == ("drop",)), "apply")
+            if values:
+                # Keys typed before the question is shown are not verdicts.
+                self.room.hold_keys()
+                self.start(partial(self._apply, session, is_drop=values == ("drop",)), "apply")
 
         self.room.push_screen(PickScreen(f"Apply: {words}", entries), apply)
 
     async def _apply(self, session: ReviewSession, *, is_drop: bool) -> None:
-        # Keys typed before the question is shown are not verdicts.
-        self.room.hold_keys()
         try:
             proposal = await asyncio.to_thread(session.propose, is_drop=is_drop)
         finally:
@@ -591,7 +593,7 @@ class FixesScreen(RoomScreen):
             return self.why_no_fix()
         return "" if self.session.returned(self.current_fix) is not None else "it was not sent back"
 
-    @action("v", "fixes.versions", "", "Show what the agent has changed since then, until you move", why_no_difference)
+    @action("v", "fixes.versions", "", "Show what its agent changed after it was sent back", why_no_difference)
     def show_difference(self) -> None:
         self.start(partial(self._show_difference, *self._reviewed()), "net")
 
@@ -610,22 +612,22 @@ class FixesScreen(RoomScreen):
     def why_not_run(self) -> str:
         return (self.session.why_no_run() if self.session is not None else "") or self.why_no_fix()
 
-    @action("T", "fixes.test", "test", "Run the tests of this fix without it: which go red?", why_not_run)
+    @action("T", "fixes.test", "test", "Run the tests of this fix without it, to see which fail", why_not_run)
     def run_without_fix(self) -> None:
         session, fix = self._reviewed()
         self._test_run = self.start(partial(session.run_without, fix), "tests")
 
     @action("V", "fixes.test_plan", "", "Run all tests of the sweep on the plan", why_not_run)
     def run_plan(self) -> None:
-        self._test_run = self.start(self._reviewed()[0].run_plan, "tests")
+        self._test_run = self.start(self._open_session.run_plan, "tests")
 
     def why_not_measure(self) -> str:
-        return self.why_not_run() or self._reviewed()[0].why_not_measure()
+        return self.why_not_run() or self._open_session.why_not_measure()
 
     @action("W", "fixes.teeth", "weaker", "Measure whether changed tests detect fewer bugs than before",
             why_not_measure)  # fmt: skip
     def measure_strength(self) -> None:
-        self._test_run = self.start(self._reviewed()[0].measure_strength, "tests")
+        self._test_run = self.start(self._open_session.measure_strength, "tests")
 
     def why_not_stop(self) -> str:
         return "" if self.session is not None and self.session.running else "no test run in the background"
@@ -633,12 +635,11 @@ class FixesScreen(RoomScreen):
     @action("X", "fixes.stop", "", "Stop the test run in the background", why_not_stop)
     def stop_run(self) -> None:
         """Stop the test run of this room, or else a measurement in another process. Results so far are kept."""
-        assert self.session is not None, "not available without a review"
-        if self._test_run is not None and self.session.running_here:
+        if self._test_run is not None and self._open_session.running_here:
             self._test_run.cancel()
             self.show_message("stopped")
         else:
-            self.session.changed_tests.stop_elsewhere()
+            self._open_session.changed_tests.stop_elsewhere()
             self.show_message("stopped: press W to continue")
 
     # Views of the branch.
@@ -666,12 +667,11 @@ class FixesScreen(RoomScreen):
     @action("R", "fixes.report", "report", "Show the integrator's report: left out, normalized, questions",
             why_no_report)  # fmt: skip
     def open_report(self) -> None:
-        assert self.session is not None, "not available without a review"
-        self.room.push_screen(ReadingScreen("The integrator's report", partial(report_lines, self.session)))
+        self.room.push_screen(ReadingScreen("The integrator's report", partial(report_lines, self._open_session)))
 
     @action("D", "fixes.net", "", "Show the plan as one diff against the base, until you move", why_no_fix)
     def show_net_diff(self) -> None:
-        self.start(partial(self._show_net_diff, self._reviewed()[0]), "net")
+        self.start(partial(self._show_net_diff, self._open_session), "net")
 
     async def _show_net_diff(self, session: ReviewSession) -> None:
         diff = await asyncio.to_thread(session.review.net_diff)
@@ -695,7 +695,7 @@ class FixesScreen(RoomScreen):
 
     @action("O", "fixes.tree", "", "Open the tree of the plan in your editor, in a scratch folder", why_no_fix)
     def open_tree(self) -> None:
-        self.start(partial(self._open_tree, self._reviewed()[0].review), "tree")
+        self.start(partial(self._open_tree, self._open_session.review), "tree")
 
     async def _open_tree(self, review: Review) -> None:
         """Check out the plan's tree in a scratch folder and open it in the editor. Changes there are discarded."""
