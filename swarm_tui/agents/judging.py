@@ -110,6 +110,8 @@ class OwnRuns:
     """The changes of the agent that affect how tests are run."""
     has_uncommitted: bool = False
     """Whether the agent left uncommitted changes."""
+    is_other_code: bool = False
+    """Whether the runs may have used other code than the commit's, because pytest loads it before the tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,8 @@ def judge_claim(claim: ClaimCheck, runs: OwnRuns) -> tuple[JudgedResult, ClaimCh
             reason = f"flaky: passed in {passed} of {count} runs on the submitted commit; {runs.failure}"
             return judged("flaky", result, reason)
         return judged("confirmed", result, "")
+    if last == "failed" and runs.is_other_code:
+        return judged("unmeasured", Result.CLAIMED, f"{words}; not measured: {', '.join(runs.doubts)}")
     if last == GONE and claimed in (Result.TEST_FIX, Result.BETTER, Result.TUTORIAL_FIX):
         # It may have been renamed or split for a good reason.
         return judged("unmeasured", Result.CLAIMED, f"{words}; not measured: {runs.failure}")

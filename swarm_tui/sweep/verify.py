@@ -46,7 +46,7 @@ from swarm_tui.model.text import plain
 from swarm_tui.review.verdicts import review_of_sweep
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.testing.copies import COPIES, MISSING, TestCopies
-from swarm_tui.testing.measuring_files import ChangedFiles, why_not_measured
+from swarm_tui.testing.measuring_files import LOADED_BEFORE, ChangedFiles, why_not_measured
 from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import settings_of_sweep
 
@@ -171,7 +171,8 @@ class ClaimChecks:
         runs = await run_claimed(context, self._runner_on(_host_of(record)), record)
         if runs.impossible or not record.harvest.tip:
             return runs
-        return replace(runs, doubts=await asyncio.to_thread(_doubts, context, record))
+        doubts = await asyncio.to_thread(_doubts, context, record)
+        return replace(runs, doubts=doubts, is_other_code=any(doubt.endswith(LOADED_BEFORE) for doubt in doubts))
 
     def _runner_on(self, host: str) -> ClaimRunner:
         if host not in self._runners:

@@ -37,6 +37,9 @@ _INTERNAL: Final = re.compile(
     re.MULTILINE,
 )
 
+LOADED_BEFORE: Final = "which is loaded before the tests"
+"""Ends the doubts about code that the runs of swarm-tui take from the environment, not from the commit."""
+
 ReadBlob = Callable[[str], bytes]
 
 
@@ -74,7 +77,7 @@ def _doubt(change: FileChange, read: ReadBlob, *, is_program_fix: bool) -> str:
     if path.name in _SETTINGS_FILES or (is_program_fix and path.name == "conftest.py"):
         return f"changes {shown}"
     if _HIDING.fullmatch(change.path):
-        return f"changes {shown}, which is loaded before the tests"
+        return f"changes {shown}, {LOADED_BEFORE}"
     if path.name not in _SHARED_SETTINGS and path.suffix != ".py" and not _ENTRY_POINTS.fullmatch(change.path):
         return ""
     blobs = ((change.old_id, change.old_mode), (change.new_id, change.new_mode))

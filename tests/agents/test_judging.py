@@ -343,6 +343,13 @@ def test_remarks_about_commits_follow_reason() -> None:
         ),
         (
             "impl_fix",
+            OwnRuns(("failed",) * 3, "x", doubts=("changes pluggy/a.py, loaded before",), is_other_code=True),
+            Result.CLAIMED,
+            "unmeasured",
+            "impl fix; not measured: changes pluggy/a.py, loaded before",
+        ),
+        (
+            "impl_fix",
             OwnRuns(impossible="no disk"),
             Result.CLAIMED,
             "impossible",

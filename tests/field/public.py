@@ -139,7 +139,8 @@ PUBLIC: Final[tuple[FieldProject, ...]] = (
         (),
         KnownBug("src/pluggy/_tracing.py", "[{':'.join(tags)}]", "[{'.'.join(tags)}]"),
         {
-            "testing/test_tracer.py::test_simple": "impl_fix",
+            # pytest has loaded pluggy before a copy's code can be used: the fix cannot be verified.
+            "testing/test_tracer.py::test_simple": "claimed",
             "testing/test_helpers.py::test_varnames": "clean",
         },
         environment={"SETUPTOOLS_SCM_PRETEND_VERSION": "1.7.0"},

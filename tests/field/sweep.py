@@ -52,7 +52,7 @@ def sweep_over(project: FieldProject, mngr_path: str, root: Path) -> Row:
     """Make a project below `root`, put its bug into it, sweep over it, and look at what has become of everything."""
     ready = project.make(root / "project")
     put_bug(project, ready)
-    red = next(test for test, result in project.results.items() if result == "impl_fix")
+    red = next(test for test, result in project.results.items() if result in ("impl_fix", "claimed"))
     write_record(root / "records", project.bug, red)
     folder = ready.repository.root / project.folder
     expected = ids_by_pytest(ready.python, folder, project.arguments, root)
