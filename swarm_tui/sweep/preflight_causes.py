@@ -188,6 +188,9 @@ def _imported_later(facts: CopyFacts, collected: Collected) -> Iterator[str]:
         if not is_followed and not any(name in source for name in names):
             continue
         module = read_python(source)
+        if module is not None and not is_loaded:
+            # It is unknown which conditions are true.
+            module.body = [statement for statement in module.body if not isinstance(statement, ast.If)]
         for place in _imports_of(module, file, roots, in_function=is_loaded) if module is not None else ():
             if path := ignored.get(place) or ignored.get(f"{place}/__init__"):
                 yield path
