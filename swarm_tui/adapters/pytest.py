@@ -142,7 +142,7 @@ class Collected:
             outside=tuple(map(there, self.outside)),
             startup_path=tuple(map(there, self.startup_path)),
             path=tuple(map(there, self.path)),
-            loaded={name: there(place) for name, place in self.loaded.items()},
+            loaded={name: there(path) for name, path in self.loaded.items()},
             compiled={name: there(file) for name, file in self.compiled.items()},
             text=there(self.text),
         )
@@ -262,7 +262,10 @@ async def find_import_path(python: str, folder: Path) -> tuple[str, list[str]]:
         finished = await run_process([python, "-c", _ASK], cwd=folder, environment=environment, timeout=_ASK_TIMEOUT)
         prefix, *found = finished.text.strip("\n").split("\0")
         if finished.code == 0 and found:
-            return prefix, [*found[0].split(os.pathsep), *(place for entry in found[1:] if (place := _begin_of(entry)))]
+            return prefix, [
+                *found[0].split(os.pathsep),
+                *(folder_of for entry in found[1:] if (folder_of := _begin_of(entry))),
+            ]
     return "", []
 
 

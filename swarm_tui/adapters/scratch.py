@@ -25,9 +25,9 @@ class ScratchFolder:
     _lock = -1
 
     def __init__(self, prefix: str, parent: Path | None = None) -> None:
-        place = parent or Path(tempfile.gettempdir())
-        remove_abandoned(place, prefix)
-        self.path, self._lock = _make_locked(place, prefix)
+        within = parent or Path(tempfile.gettempdir())
+        remove_abandoned(within, prefix)
+        self.path, self._lock = _make_locked(within, prefix)
 
     def close(self) -> None:
         if self._lock >= 0:

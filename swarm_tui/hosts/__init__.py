@@ -1,1 +1,1 @@
-"""Where agents run, and how their files, processes and terminals are reached: one protocol, one module a place."""
+"""Machines with agents: their files, processes and terminals, with one protocol for this machine and others."""

@@ -65,11 +65,11 @@ async def list_processes(environment: Mapping[str, str]) -> ProcessTable | None:
     return processes if is_whole else None
 
 
-CHANGES_PAUSE: Final = 0.05
+STATUS_PAUSE: Final = 0.05
 """The minimum of seconds between two calls."""
 
 
-class LocalChanges:
+class StatusNotices:
     """Follows mngr's files and the agents' processes for one event loop.
 
     It does not notice when another program is started in an agent's terminal.
@@ -100,7 +100,7 @@ class LocalChanges:
         self.is_complete = self._ends.follow(process_ids) and are_noticed
 
     def _followed(self, *paths: Path) -> tuple[NoticedFile, ...]:
-        return tuple(self._notices.follow(path, self._tell, pause=CHANGES_PAUSE) for path in paths)
+        return tuple(self._notices.follow(path, self._tell, pause=STATUS_PAUSE) for path in paths)
 
     def close(self) -> None:
         self._notices.close()
@@ -109,11 +109,11 @@ class LocalChanges:
 
 # As in the mirror of a host: files that were not requested for this time are not followed any more.
 FORGOTTEN_AFTER: Final = 30.0
-NEWS_PAUSE: Final = 0.01
+FILE_PAUSE: Final = 0.01
 """The minimum of seconds between two notifications about a file."""
 
 
-class LocalNews:
+class LocalFiles:
     """Follows files of agents with notifications of the system, once `tell` is set."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class LocalNews:
             file = (
                 known[0]
                 if known is not None
-                else self._notices.follow(path, partial(self.tell, agent), pause=NEWS_PAUSE)
+                else self._notices.follow(path, partial(self.tell, agent), pause=FILE_PAUSE)
             )
             self.is_complete = self.is_complete and file.is_noticed
             self._files[path] = file, now
@@ -178,8 +178,8 @@ class LocalHost:
         self.host_dir = str(folder)
         self._records = program.AgentRecords()
         self._agent_types = AgentTypes(folder, repository)
-        self._news = LocalNews()
-        self._changes: LocalChanges | None = None
+        self._files = LocalFiles()
+        self._changes: StatusNotices | None = None
 
     def report(self) -> HostReport | None:
         return None
@@ -187,7 +187,7 @@ class LocalHost:
     async def close(self) -> None:
         if self._changes is not None:
             self._changes.close()
-        self._news.close()
+        self._files.close()
 
     # States of agents.
 
@@ -221,7 +221,7 @@ class LocalHost:
 
     def on_status_change(self, tell: Callable[[], object]) -> None:
         """Call `tell` when the state of an agent may have changed since the last call of `statuses`."""
-        self._changes = LocalChanges(Path(self.host_dir), tell)
+        self._changes = StatusNotices(Path(self.host_dir), tell)
 
     def reports_status_changes(self) -> bool:
         """Return whether all changes of states are reported. If not, poll."""
@@ -237,7 +237,7 @@ class LocalHost:
 
     async def read_files(self, requests: Sequence[ReadRequest], *, follow: bool = False) -> list[FileSlice | None]:
         if follow:
-            self._news.follow((request.file.agent.agent_id, request.file.full_path) for request in requests)
+            self._files.follow((request.file.agent.agent_id, request.file.full_path) for request in requests)
         with _own_shortage():
             return [_read_slice(request) for request in requests]
 
@@ -246,16 +246,16 @@ class LocalHost:
     ) -> list[list[FoundFile]]:
         if follow:
             searched = {_searched_first(pattern) for pattern in patterns}
-            self._news.follow((agent.agent_id, f"{agent.state_dir}/{path}") for agent in agents for path in searched)
+            self._files.follow((agent.agent_id, f"{agent.state_dir}/{path}") for agent in agents for path in searched)
         with _own_shortage():
             found = [program.find(agent.state_dir, patterns) for agent in agents]
         return [[FoundFile(*file) for file in files] for files in found]
 
     def on_change(self, tell: Callable[[str], object]) -> None:
-        self._news.tell = tell
+        self._files.tell = tell
 
     def reports_changes(self) -> bool:
-        return self._news.is_complete
+        return self._files.is_complete
 
     async def fetch_file(self, path: str, target: Path, *, limit: int) -> bool:
         with _own_shortage():

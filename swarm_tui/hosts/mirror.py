@@ -174,9 +174,9 @@ class HostMirror:
             return
         self._swept_at = now
         limit = now - FORGOTTEN_AFTER
-        files = [place for place, file in self._files.items() if file.asked_at < limit]
-        folders = [place for place, folder in self._folders.items() if folder.asked_at < limit]
-        keys = [self._files.pop(place).key for place in files] + [self._folders.pop(place).key for place in folders]
+        files = [unused for unused, file in self._files.items() if file.asked_at < limit]
+        folders = [unused for unused, folder in self._folders.items() if folder.asked_at < limit]
+        keys = [self._files.pop(unused).key for unused in files] + [self._folders.pop(unused).key for unused in folders]
         for key in keys:
             del self._by_key[key]
         if keys:

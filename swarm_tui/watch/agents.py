@@ -154,7 +154,7 @@ SHARE: Final = 9.0
 """The ratio of the pause to the duration of the last call of mngr, which takes seconds of processor time."""
 
 
-class FarAgents:
+class RemoteAgents:
     """The last answer of mngr."""
 
     def __init__(self, mngr: Mngr, conditions: Conditions, host_dir: Path) -> None:

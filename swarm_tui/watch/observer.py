@@ -36,7 +36,7 @@ from swarm_tui.sweep.watch import AgentFollower, read_new_events
 from swarm_tui.watch.agents import (
     ENDED,
     Conditions,
-    FarAgents,
+    RemoteAgents,
     WatchedAgent,
     agents_elsewhere,
     agents_here,
@@ -200,7 +200,7 @@ class Observer:
         self.watches: dict[str, AgentFollower] = {}
         self._folder = folder
         self._conditions = conditions
-        self._far = FarAgents(self.mngr, conditions, Path(self._host.host_dir))
+        self._remote = RemoteAgents(self.mngr, conditions, Path(self._host.host_dir))
         self._journal = WatchJournal(folder, EngineStarted(pid=os.getpid()))
         self._requests = WatchRequests(self, folder)
         self._types = AgentTypes(Path(self._host.host_dir))
@@ -231,13 +231,13 @@ class Observer:
     async def look_first(self) -> None:
         """Write the journal with what is known quickly. Filters require a call of mngr, which takes seconds."""
         if self._conditions.are_there:
-            await self._far.ask()
+            await self._remote.ask()
         await self._look_at_processes()
         self._journal.write_anew()
 
     async def look_once(self) -> None:
         """Write the journal with the complete state of agents on this and other machines."""
-        await self._far.ask_if_it_answers()
+        await self._remote.ask_if_it_answers()
         await self._look_at_processes()
         await self._observe(None)
         self._journal.write_anew()
@@ -247,7 +247,7 @@ class Observer:
         """Poll until the parent process exits."""
         alerts = Alerts(self._host, self._folder.requests)
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(self._far.ask_again_and_again(alerts.look_at_all))
+            asking = group.create_task(self._remote.ask_again_and_again(alerts.look_at_all))
             while os.getppid() == parent:
                 start = time.process_time()
                 self._requests.carry_out_new(group)
@@ -271,7 +271,7 @@ class Observer:
         self._journal.close()
 
     def _report_problems(self) -> None:
-        for sentence in without_repeats(self._far.problems, self._reported):
+        for sentence in without_repeats(self._remote.problems, self._reported):
             self.note(sentence, level="warning")
 
     async def _look_at_processes(self) -> None:
@@ -289,8 +289,8 @@ class Observer:
         self._update_agents(self._matching_agents(self._statuses))
 
     def _matching_agents(self, statuses: AgentStatuses) -> dict[str, WatchedAgent]:
-        every = [*agents_here(statuses), *agents_elsewhere(self._far.agents, self.spec.mngr.prefix)]
-        chosen = self._far.chosen
+        every = [*agents_here(statuses), *agents_elsewhere(self._remote.agents, self.spec.mngr.prefix)]
+        chosen = self._remote.chosen
         agents = {agent.key: agent for agent in every if chosen is None or agent.address.agent_id in chosen}
         for key, agent in self._agents.items():
             if agent.address.agent_id in statuses.unreadable:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from swarm_tui.hosts.local import LocalChanges
+from swarm_tui.hosts.local import StatusNotices
 from tests.waiting import eventually
 
 
 async def test_changes_of_agents_are_reported(tmp_path: Path) -> None:
     told: list[int] = []
-    changes = LocalChanges(tmp_path, lambda: told.append(1))
+    changes = StatusNotices(tmp_path, lambda: told.append(1))
 
     async def is_told(what: str) -> None:
         await eventually(lambda: bool(told), what)

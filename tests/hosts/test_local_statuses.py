@@ -1,4 +1,4 @@
-"""The statuses that the local place reads: from mngr's records, one tmux call and one ps call; or why it cannot."""
+"""The states of agents on this machine, from mngr's records, one tmux call and one ps call; or why they are unknown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_agent(host_dir: Path, name: str, **changes: Any) -> Path:
 
 
 def local_host(host_dir: Path, **environment: str) -> LocalHost:
-    """Return a place whose tmux server is not there."""
+    """Return a host without a tmux server."""
     (host_dir / "t").mkdir(parents=True, exist_ok=True)
     settings = MngrSettings(path="mngr", host_dir=str(host_dir), tmux_tmpdir=str(host_dir / "t"))
     return LocalHost(settings, environment=environment)
@@ -51,13 +51,13 @@ async def test_agents_without_server_are_stopped(tmp_path: Path) -> None:
 
 async def test_wrong_tmux_server_is_unreachable(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
-    place = local_host(tmp_path)
+    host = local_host(tmp_path)
     (folder / "activity" / "process").write_text(json.dumps({"pane_pid": os.getpid()}))
     with pytest.raises(HostUnreachable, match="another tmux server"):
-        await place.statuses()
+        await host.statuses()
     long_ago = time.time() - 60
     os.utime(folder / "activity" / "process", (long_ago, long_ago))
-    assert set((await place.statuses()).by_name) == {"a"}
+    assert set((await host.statuses()).by_name) == {"a"}
 
 
 async def test_note_about_exited_process_is_ignored(tmp_path: Path) -> None:
@@ -119,13 +119,13 @@ async def test_missing_ps_waits_for_tmux(tmp_path: Path) -> None:
 
 async def test_torn_record_keeps_its_last_content(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
-    place = local_host(tmp_path)
-    await place.statuses()
+    host = local_host(tmp_path)
+    await host.statuses()
     (folder / "data.json").write_text('{"id": "agent-a", "na')
     make_agent(tmp_path, "b")
     (tmp_path / "agents" / "agent-b" / "data.json").write_text("[]")
     (tmp_path / "agents" / "agent-c").mkdir()
-    statuses = await place.statuses()
+    statuses = await host.statuses()
     assert (set(statuses.by_name), statuses.unreadable) == ({"a"}, ("agent-b",))
 
 
@@ -142,10 +142,10 @@ async def test_record_with_other_types_is_harmless(tmp_path: Path) -> None:
 
 async def test_destroyed_agent_is_missing_from_next_poll(tmp_path: Path) -> None:
     folder = make_agent(tmp_path, "a")
-    place = local_host(tmp_path)
-    assert (await place.statuses()) != AgentStatuses({})
+    host = local_host(tmp_path)
+    assert (await host.statuses()) != AgentStatuses({})
     (folder / "data.json").unlink()
-    assert await place.statuses() == AgentStatuses({})
+    assert await host.statuses() == AgentStatuses({})
 
 
 @pytest.mark.slow
@@ -171,14 +171,14 @@ async def test_exited_agent_in_same_named_shell_reads_nothing(
 ) -> None:
     command = ("bash", str(isolated_mngr.agent))
     await isolated_mngr.adapter.create(CreateRequest(name="a-bash", command=command, source=isolated_mngr.repository))
-    place = LocalHost(isolated_mngr.settings)
+    host = LocalHost(isolated_mngr.settings)
 
     async def until_reading(is_reading: bool) -> AgentStatus:
         async def is_so() -> bool:
-            return (await place.statuses()).by_name["a-bash"].reads_input is is_reading
+            return (await host.statuses()).by_name["a-bash"].reads_input is is_reading
 
         await eventually(is_so, "its shell to be in front or behind")
-        return (await place.statuses()).by_name["a-bash"]
+        return (await host.statuses()).by_name["a-bash"]
 
     try:
         await until_reading(True)
@@ -211,9 +211,9 @@ async def test_active_agent_without_question_is_running(tmp_path: Path, files: t
     folder = make_agent(tmp_path, "a", work_dir="/copies/a")
     for name in files:
         (folder / name).touch()
-    place = local_host(tmp_path)
-    place.tmux = OnePane()  # type: ignore[assignment]
+    host = local_host(tmp_path)
+    host.tmux = OnePane()  # type: ignore[assignment]
     address = AgentAddress("a", "agent-a", "mngr-a", str(folder), "/copies/a")
-    assert (await place.statuses()).by_name == {
+    assert (await host.statuses()).by_name == {
         "a": AgentStatus(address, state, agent_type="command")  # type: ignore[arg-type]
     }

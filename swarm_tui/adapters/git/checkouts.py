@@ -302,9 +302,9 @@ def _find(repository: Repository, store: Path, commit: str, below: str, depth: i
         if not is_inside(path) or not is_commit_id(wanted):
             continue
         name = name_of.get(path, path)
-        places = [store / "modules" / name] if is_inside(name) else []
-        places.append(repository.root / below / path / ".git")
-        found = next((place for place in places if _has_commit(repository, place, wanted)), None)
+        stores = [store / "modules" / name] if is_inside(name) else []
+        stores.append(repository.root / below / path / ".git")
+        found = next((one for one in stores if _has_commit(repository, one, wanted)), None)
         yield Submodule(below + path, wanted, found)
         if found is not None:
             yield from _find(repository, found, wanted, f"{below}{path}/", depth - 1)

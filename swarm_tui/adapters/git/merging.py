@@ -172,11 +172,11 @@ class Merger:
         for path, entry in changes.items():
             if not is_inside(path):
                 continue
-            place = self._attributes_folder / path
-            place.unlink(missing_ok=True)
+            target = self._attributes_folder / path
+            target.unlink(missing_ok=True)
             if entry is not None and entry.mode in FILE_MODES:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(self._space.read(entry.id)[1])
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(self._space.read(entry.id)[1])
         self._attributes_tree = tree
 
     def _changed_attributes(

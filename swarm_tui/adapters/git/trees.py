@@ -86,17 +86,17 @@ def write_loose(objects: Path, object_format: str, kind: str, content: bytes, *,
     whole = f"{kind} {len(content)}\0".encode() + content
     name = hashlib.new(object_format, whole, usedforsecurity=False).hexdigest()
     folder = f"{objects}/{name[:2]}"
-    place = f"{folder}/{name[2:]}"
-    if os.path.exists(place):
+    target = f"{folder}/{name[2:]}"
+    if os.path.exists(target):
         return name
     draft = f"{folder}/tmp_obj_{os.urandom(8).hex()}"
     try:
         os.makedirs(folder, exist_ok=True)
         with open(draft, "xb") as file:
             file.write(zlib.compress(whole, level))
-        os.replace(draft, place)
+        os.replace(draft, target)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(draft)
-        raise GitError(f"cannot write {place}: {error.strerror or error}") from error
+        raise GitError(f"cannot write {target}: {error.strerror or error}") from error
     return name
