@@ -78,7 +78,7 @@ class MessageScreen(ModalScreen[bool]):
         )
         self._deliver = deliver
         self._drafts = drafts
-        self._draft_key = " ".join(record.test for record in receivers)
+        self._draft_key = " ".join((title, *(record.test for record in receivers)))
         draft = text or drafts.get(self._draft_key, "")
         self.input = MessageInput(draft, id="message_text", soft_wrap=True, show_line_numbers=False)
         self.input.move_cursor(self.input.document.end)
@@ -218,6 +218,8 @@ class MessageScreen(ModalScreen[bool]):
             head = "question:" if len(self.receivers) == 1 else "question of the first waiting agent:"
             question = plain_lines(asking[0].question).strip()
             lines += [[Span(head, "waiting")], *([Span(f"  {text}")] for text in wrap_text(question, width - 2))]
+        elif len(self.receivers) == 1 and self.receivers[0].is_finished:
+            lines += [[Span(row, "dim")] for row in wrap_text(plain(self.receivers[0].reason, 1_000), width) if row]
         return lines
 
     def _foot(self, width: int) -> list[Line]:

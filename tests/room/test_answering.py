@@ -259,7 +259,8 @@ async def test_decision_is_given_by_retry_with_note(folder: SweepFolder) -> None
     async with room_on(folder, WIDE) as (_, pilot):
         await shows(pilot, "Which rate is right?", "actions, such as retry with a note")
         await press(pilot, "x", "n")
-        await shows(pilot, "Retry 1 test with a note")
+        box = await shows(pilot, "Retry 1 test with a note")
+        assert box[box.index("Retry 1 test") :].count("Which rate is right?") == 1
         await press(pilot, *"19 percent", "enter")
         await shows(pilot, "retry requested for 1 test")
         (request,) = RequestFollower(folder).read()[0]
