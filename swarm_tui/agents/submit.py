@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tarfile
 import uuid
 from collections.abc import Mapping
@@ -13,36 +12,35 @@ from pathlib import Path
 from typing import Any, Final
 
 from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, PACKED_OUTPUT_FOLDER
+from swarm_tui.files import replacing
 
 _HUGE = 80_000_000
 
 
 def write_report(path: Path, report: Mapping[str, Any], breakage: str) -> None:
-    """Write the report by draft and rename; broken if the record requires it."""
+    """Write the report; broken if the record requires it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report, indent=1)
     if breakage == "outcome":
         text = text[: len(text) // 2]
-    draft = path.with_suffix(".draft")
-    draft.write_text(text + "\n", encoding="utf-8")
-    os.replace(draft, path)
+    with replacing(path, is_synced=False) as file:
+        file.write(f"{text}\n".encode())
 
 
 def publish_archive(state_folder: Path, output_folder: Path, bundle: Path | None, breakage: str) -> None:
     """Pack everything into one archive in the state folder. The work is finished when the archive exists."""
     archive = state_folder / ARCHIVE_PATH
     archive.parent.mkdir(parents=True, exist_ok=True)
-    draft = archive.with_name(archive.name + ".tmp")
-    if breakage == "archive":
-        draft.write_bytes(b"\x1f\x8b this is not an archive")
-    else:
-        with tarfile.open(draft, "w:gz", compresslevel=1) as packed:
+    with replacing(archive, is_synced=False) as file:
+        if breakage == "archive":
+            file.write(b"\x1f\x8b this is not an archive")
+            return
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as packed:
             if breakage != "missing":
                 packed.add(output_folder, PACKED_OUTPUT_FOLDER)
             if bundle is not None:
                 packed.add(bundle, BUNDLE_FILE)
             _add_breakage(packed, breakage)
-    os.replace(draft, archive)
 
 
 def _add_breakage(packed: tarfile.TarFile, breakage: str) -> None:
