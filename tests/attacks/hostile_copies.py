@@ -24,7 +24,7 @@ def runs_nothing(root: Path, dice: random.Random) -> Iterator[str]:
     for plant in plants:
         plant(planted)
     planted.seen.unlink(missing_ok=True)
-    planted.harvest()
+    planted.pull()
     if planted.seen.exists():
         yield f"{[plant.__name__ for plant in plants]} ran: {planted.seen.read_text()[:300]}"
 

@@ -23,7 +23,7 @@ from tests.waiting import eventually
 
 
 def make_agent(host_dir: Path, name: str, **changes: Any) -> Path:
-    """Make the files of an agent as mngr keeps them."""
+    """Create the files that mngr keeps about an agent."""
     folder = host_dir / "agents" / f"agent-{name}"
     (folder / "activity").mkdir(parents=True)
     record = {"id": f"agent-{name}", "name": name, "type": "command", "command": "/x/agent", "work_dir": "/w"}

@@ -1,4 +1,4 @@
-"""Nothing that an agent sets in its copy runs when its work is harvested or its edits are looked at."""
+"""Settings in an agent's copy run no code when its work is pulled or its edits are polled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REF: Final = "refs/swarm/1/test"
 
 
 class Planted:
-    """A copy in which an agent has planted something, with work that is committed and work that is not."""
+    """An agent's copy with a trap, and with committed and uncommitted work."""
 
     def __init__(self, folder: Path) -> None:
         self.user = GitProject(folder / "user")
@@ -48,7 +48,7 @@ class Planted:
             name, _, value = pair.partition("=")
             self.copy.git("config", "--local", name, value)
 
-    def harvest(self) -> None:
+    def pull(self) -> None:
         """Do everything that the engine does with a copy."""
         self.copy.write({"b.txt": "uncommitted\n", "new.txt": "new\n"})
         # Files that look changed by their times are read again, and only then would a filter run.
@@ -96,7 +96,7 @@ def _pack_objects_hook(planted: Planted) -> None:
 
 
 def _partial_clone(planted: Planted) -> None:
-    """A lost object is fetched from the remote of a partial clone, by a program that its settings name."""
+    """Let git fetch a lost object of a partial clone with a program from the settings."""
     planted.set("core.repositoryFormatVersion=1", "extensions.partialClone=evil", "remote.evil.promisor=true")
     planted.set(f"remote.evil.url={planted.user.root}", f"remote.evil.uploadpack={planted.program}")
     lost = planted.copy.git("rev-parse", f"{planted.base}:large.bin")
@@ -104,7 +104,7 @@ def _partial_clone(planted: Planted) -> None:
 
 
 def _lost_tips(planted: Planted) -> None:
-    """Branches and stashes of a partial clone whose commits would have to be fetched from its remote."""
+    """Create branches and stashes of a partial clone without their commits, which git would fetch."""
     _partial_clone(planted)
     lost = "1" * 40
     git = planted.copy.root / ".git"
@@ -150,7 +150,7 @@ def test_settings_of_copy_have_no_effect(plant: Callable[[Planted], None], tmp_p
     planted = Planted(tmp_path)
     plant(planted)
     planted.seen.unlink(missing_ok=True)
-    planted.harvest()
+    planted.pull()
     assert not planted.seen.exists(), planted.seen.read_text()
 
 

@@ -1,4 +1,4 @@
-"""The connection to a host, over pipes instead of ssh: what is said of files, and what a break or nonsense does."""
+"""The connection to a host, over pipes instead of ssh: reports of files, broken connections and invalid messages."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from tests.waiting import eventually
 
-FAR = "import base64,os;exec(base64.b64decode(os.fdopen(0,'rb',0,closefd=False).readline()).decode())"
+START = "import base64,os;exec(base64.b64decode(os.fdopen(0,'rb',0,closefd=False).readline()).decode())"
 
 REFUSED = ["sh", "-c", "echo Connection refused >&2; exit 255"]
-SAYS = """
+SEND = """
 import base64, sys, time
 print('{"t": "hello"}')
 sys.stdout.buffer.write(base64.b64decode(sys.argv[1]) + b"\\n")
@@ -37,7 +37,7 @@ time.sleep(60)
 
 
 class Line:
-    """Connects to a far program on this machine; it can be cut."""
+    """A connection to the host program on this machine that can be cut."""
 
     def __init__(self, root: Path) -> None:
         self.processes: list[LineProcess] = []
@@ -51,7 +51,7 @@ class Line:
 
     def _start(self, access: HostSettings) -> LineProcess:
         words = (
-            [sys.executable, "-u", "-c", FAR] if self.is_up else ["sh", "-c", "echo Connection refused >&2; exit 255"]
+            [sys.executable, "-u", "-c", START] if self.is_up else ["sh", "-c", "echo Connection refused >&2; exit 255"]
         )
         process = LineProcess(words)
         self.processes.append(process)
@@ -175,7 +175,7 @@ async def test_slow_request_blocks_no_others(line: Line) -> None:
     ],
 )
 async def test_invalid_message_of_host_is_harmless(line: Line, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = [sys.executable, "-u", "-c", SAYS, base64.b64encode(said).decode()]
+    words = [sys.executable, "-u", "-c", SEND, base64.b64encode(said).decode()]
     monkeypatch.setattr(line.link, "_start", lambda access: LineProcess(words))
     await line.host.read_files([line.request()], follow=True)
     await eventually(lambda: line.link.heard_at or line.link.reason, "what it says")
@@ -188,7 +188,7 @@ async def test_invalid_message_of_host_is_harmless(line: Line, said: bytes, monk
 
 
 async def test_host_with_greeting_shell_is_rejected(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["sh", "-c", 'echo "Welcome to box1"; exec "$@"', "sh", sys.executable, "-u", "-c", FAR]
+    words = ["sh", "-c", 'echo "Welcome to box1"; exec "$@"', "sh", sys.executable, "-u", "-c", START]
     monkeypatch.setattr(line.link, "_start", lambda access: LineProcess(words))
     spec = SweepSpec(
         sweep="s1", repository="/r", base="0" * 40, created_at=1.0, agent_type="command", mngr=MngrSettings(path="mngr")

@@ -18,7 +18,7 @@ CORE: Final[dict[str, tuple[str, ...]]] = {
         "tests/sweep/test_sweep_runner.py",
     ),
     "swarm_tui/agents/types/claude/observer.py": ("tests/agents/claude/test_observer.py",),
-    "swarm_tui/hosts/processes.py": ("tests/hosts/test_mngr_agents.py",),
+    "swarm_tui/hosts/processes.py": ("tests/hosts/test_processes.py",),
     "swarm_tui/hosts/local.py": (
         "tests/hosts",
         "tests/adapters/test_mngr_contract.py",

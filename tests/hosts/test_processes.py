@@ -1,4 +1,4 @@
-"""What an agent is doing follows from its pane, the processes below it and its files."""
+"""The state of an agent is derived from its pane, the processes below the pane, and its files."""
 
 from __future__ import annotations
 

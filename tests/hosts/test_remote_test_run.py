@@ -1,4 +1,4 @@
-"""The program that runs a test on a host: what it reports, and what it says when it cannot."""
+"""The program that runs a test on a host: its results and its errors."""
 
 from __future__ import annotations
 
