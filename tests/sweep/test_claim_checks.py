@@ -295,7 +295,8 @@ async def test_tests_of_one_group_are_not_run_beside_each_other(tmp_path: Path) 
         assert checks.groups_at_work == {"db"}
         checks.work(group, (), ())
         first = next(iter(context.state.tests())).test
-        await eventually(lambda: context.state.record_of(first).result is not Result.CLAIMED, "the first result")
+        await eventually(lambda: first not in checks.running, "the end of the first check")
+        assert context.state.record_of(first).result is not Result.CLAIMED
         checks.work(group, (), ())
     await checks.close()
     assert {record.result for record in context.state.tests()} == {Result.CLEAN, Result.SKIPPED}
