@@ -30,7 +30,7 @@ from swarm_tui.room.fixes.draw import (
 )
 
 FIX = FixView(3, "Keep the exit code on copy", "", 9, 2, 3, 0, 1, False, False)
-PLAN = PlanView(11, 7, 2, 0, True, (), 9, "swarm/x/reviewed")
+PLAN = PlanView(11, 7, 2, True, (), 9)
 HUNK = [
     "@@ -88,5 +88,6 @@ def copy(",
     " def copy(source):",
@@ -181,7 +181,7 @@ def test_plan_line_fits_every_width(width: int, has_conflict: bool, is_applied: 
 
 
 def test_plan_line_names_conflicts() -> None:
-    line = text_of(draw_plan(PlanView(11, 7, 2, 0, True, ("#3 with #5",), 9, "b"), 100))
+    line = text_of(draw_plan(PlanView(11, 7, 2, True, ("#3 with #5",), 9), 100))
     assert "conflict #3 with #5" in line
 
 

@@ -121,13 +121,11 @@ class PlanView:
     total: int
     kept: int
     reverted: int
-    later: int
     is_known: bool
     """False while the preview is being computed."""
     conflicts: tuple[str, ...]
     """Such as "#3 with #5"."""
     commits: int
-    branch: str
     applied: str = ""
     """The branch that was created from this plan, or ""."""
     running: Progress | None = None
@@ -149,22 +147,22 @@ class PlanView:
     """Problem of the branch, such as "2 tests fail"; "" if the tests of this plan were run later."""
 
 
-def draw_plan(facts: PlanView, width: int) -> Line:
+def draw_plan(view: PlanView, width: int) -> Line:
     """Return the line about the plan. It always has the problem of the branch, the state and the applied branch.
 
     On a narrow terminal the details are left out first, then some of the counts.
     """
-    still_open = facts.total - facts.kept - facts.partly - facts.reverted
-    fixes = [Span(" "), Span(f"{facts.total} {'fix' if facts.total == 1 else 'fixes'}", "strong")]
-    problem = [Span("branch: ", "error"), Span(facts.problem, "error")] if facts.problem else []
+    still_open = view.total - view.kept - view.partly - view.reverted
+    fixes = [Span(" "), Span(f"{view.total} {'fix' if view.total == 1 else 'fixes'}", "strong")]
+    problem = [Span("branch: ", "error"), Span(view.problem, "error")] if view.problem else []
     fixes += [Span(" · ", "faint"), *problem] if problem else []
     open_count = _count(still_open, "open", "accent" if still_open else "dim")
-    counts = _count(facts.kept, "keep", "good") + (_count(facts.partly, "partly", "removed") if facts.partly else [])
-    counts += [*_count(facts.reverted, "revert", "removed"), *open_count]
-    parts = [Span(" · ", "faint"), Span(facts.parts, "removed" if facts.parts.endswith("out") else "dim")]
-    lefts = [[*fixes, *counts, *(parts if facts.parts else [])], [*fixes, *counts], [*fixes, *open_count], fixes]
+    counts = _count(view.kept, "keep", "good") + (_count(view.partly, "partly", "removed") if view.partly else [])
+    counts += [*_count(view.reverted, "revert", "removed"), *open_count]
+    parts = [Span(" · ", "faint"), Span(view.parts, "removed" if view.parts.endswith("out") else "dim")]
+    lefts = [[*fixes, *counts, *(parts if view.parts else [])], [*fixes, *counts], [*fixes, *open_count], fixes]
     lefts += [[Span(" "), *problem]] if problem else []
-    detailed, least = _beside_counts(facts)
+    detailed, least = _beside_counts(view)
     tries = [(lefts[0], right) for right in detailed]
     tries += [(left, right) for right in least for left in lefts]
     for left, right in tries:
@@ -173,23 +171,23 @@ def draw_plan(facts: PlanView, width: int) -> Line:
     return cut_line([Span(" "), *least[-1]], width)
 
 
-def _beside_counts(facts: PlanView) -> tuple[list[Line], list[Line]]:
+def _beside_counts(view: PlanView) -> tuple[list[Line], list[Line]]:
     """Return texts to the right of the counts, most detailed first: for all counts, and for some of them."""
-    if not facts.is_known:
+    if not view.is_known:
         state = [Span("plan ", "dim"), Span("…", "dim")]
-    elif facts.conflicts:
-        state = [Span("plan ", "dim"), Span(f"conflict {', '.join(facts.conflicts)}", "error")]
+    elif view.conflicts:
+        state = [Span("plan ", "dim"), Span(f"conflict {', '.join(view.conflicts)}", "error")]
     else:
         state = [Span("plan ", "dim"), Span("clean", "good")]
-    is_clean = facts.is_known and not facts.conflicts
-    plan = [*state, Span(f", {facts.commits} commits", "dim")] if is_clean else state
-    if facts.tests:
-        news = [Span(" · ", "faint"), Span(facts.tests, "warning" if "red" in facts.tests else "good")]
+    is_clean = view.is_known and not view.conflicts
+    plan = [*state, Span(f", {view.commits} commits", "dim")] if is_clean else state
+    if view.tests:
+        news = [Span(" · ", "faint"), Span(view.tests, "warning" if "red" in view.tests else "good")]
         state, plan = [*state, *news], [*plan, *news]
-    if facts.applied:
-        applied = [Span("  applied on ", "dim"), Span(facts.applied, "good")]
+    if view.applied:
+        applied = [Span("  applied on ", "dim"), Span(view.applied, "good")]
         state, plan = [*state, *applied], [*plan, *applied]
-    running = facts.running or facts.elsewhere
+    running = view.running or view.elsewhere
     if running is not None:
         forms: list[Line] = [
             progress_parts(running),
@@ -198,14 +196,14 @@ def _beside_counts(facts: PlanView) -> tuple[list[Line], list[Line]]:
         ]
         of_plan: list[Line] = [[*plan, Span("  "), *form] for form in forms]
         of_state: list[Line] = [[*state, Span("  "), *form] for form in forms]
-        if facts.running is None:
+        if view.running is None:
             return [*of_plan, of_state[2]], [of_state[2], state]
         # The user started what this room runs, so its progress has priority.
         return [of_plan[0], of_state[0]], [*of_state[1:], state]
-    explained = [Span(" (one with tests and docs)", "dim")] if facts.has_tests and is_clean and not facts.tests else []
-    cost = [Span(facts.cost, "dim"), Span("   ")] if facts.cost else []
-    end = [Span("  "), Span(facts.doubt, "warning")] if facts.doubt else [Span("  not applied", "dim")]
-    end = [] if facts.applied else end
+    explained = [Span(" (one with tests and docs)", "dim")] if view.has_tests and is_clean and not view.tests else []
+    cost = [Span(view.cost, "dim"), Span("   ")] if view.cost else []
+    end = [Span("  "), Span(view.doubt, "warning")] if view.doubt else [Span("  not applied", "dim")]
+    end = [] if view.applied else end
     return [[*cost, *plan, *explained, *end], [*cost, *plan, *end], [*plan, *end], plan], [state]
 
 
@@ -218,32 +216,32 @@ def _count(number: int, word: str, role: str) -> list[Span]:
     return [Span(" · ", "faint"), Span(str(number), role if number else "dim"), Span(f" {word}", "dim")]
 
 
-def draw_fix(facts: FixView, width: int) -> Line:
-    word, role = (VERDICT_WORDS | WAY_BACK_WORDS).get(facts.verdict, ("·", "faint"))
-    word = "OUT" if facts.is_part and facts.verdict == "revert" else word
-    if facts.is_left_out:
-        word, role = ("IN", "good") if facts.verdict in ("keep", "partly") else ("out", "dim")
-    if facts.is_conflicting:
+def draw_fix(view: FixView, width: int) -> Line:
+    word, role = (VERDICT_WORDS | WAY_BACK_WORDS).get(view.verdict, ("·", "faint"))
+    word = "OUT" if view.is_part and view.verdict == "revert" else word
+    if view.is_left_out:
+        word, role = ("IN", "good") if view.verdict in ("keep", "partly") else ("out", "dim")
+    if view.is_conflicting:
         role = "error"
-    impact = "" if facts.greens is None else f"{facts.greens}▲" + (f"{facts.reds}▼" if facts.reds else "")
-    size = facts.without_lines or (f"+{facts.added}-{facts.removed}" if facts.removed else f"+{facts.added}")
+    impact = "" if view.greens is None else f"{view.greens}▲" + (f"{view.reds}▼" if view.reds else "")
+    size = view.without_lines or (f"+{view.added}-{view.removed}" if view.removed else f"+{view.added}")
     tail = [
-        Span(f" {counted(facts.hunks_reverted, 'hunk')} out" if facts.hunks_reverted and width >= 34 else "", "dim"),
-        Span(f" {facts.weaker} weaker ▼" if facts.weaker and width >= 34 else "", "unresolved"),
-        Span(f" {facts.renamed} renamed" if facts.renamed and width >= 34 else "", "warning"),
-        Span(f" {facts.origin}" if width >= 50 else " §" if facts.origin else "", "warning"),
-        Span(" !" if facts.is_risky else "", "error"),
-        Span(" ⚠" if facts.is_stuck else "", "warning"),
-        Span(f" {facts.agents}×" if facts.agents > 1 and width >= 40 else "", "dim"),
-        Span(align_right(impact, 5) if width >= 34 else "", "unresolved" if facts.reds else "fixed"),
+        Span(f" {counted(view.hunks_reverted, 'hunk')} out" if view.hunks_reverted and width >= 34 else "", "dim"),
+        Span(f" {view.weaker} weaker ▼" if view.weaker and width >= 34 else "", "unresolved"),
+        Span(f" {view.renamed} renamed" if view.renamed and width >= 34 else "", "warning"),
+        Span(f" {view.origin}" if width >= 50 else " §" if view.origin else "", "warning"),
+        Span(" !" if view.is_risky else "", "error"),
+        Span(" ⚠" if view.is_stuck else "", "warning"),
+        Span(f" {view.agents}×" if view.agents > 1 and width >= 40 else "", "dim"),
+        Span(align_right(impact, 5) if width >= 34 else "", "unresolved" if view.reds else "fixed"),
         Span(align_right(size, 8) if width >= 60 else "", "dim"),
         Span(" "),
     ]
     head = [
-        Span(align_right(str(facts.rank), 2 if facts.rank < 100 else 3), "dim"),
+        Span(align_right(str(view.rank), 2 if view.rank < 100 else 3), "dim"),
         Span(" "),
         Span(pad_text(word, 7), role),
-        Span(facts.title, "dim" if facts.verdict == "keep" else ""),
+        Span(view.title, "dim" if view.verdict == "keep" else ""),
     ]
     return spread(head, tail, width)
 
@@ -266,25 +264,25 @@ class EffectView:
     """Whether it is not on the branch. The plan can include it."""
 
 
-def draw_effect(facts: EffectView, width: int) -> Line:
+def draw_effect(view: EffectView, width: int) -> Line:
     """Return the line below the panels: the effect of a revert, and the reason for the rank."""
-    action = "swapped in" if facts.is_left_out else "left out" if facts.is_part else "reverted"
-    left = [Span(" "), Span(f"{action}: " if facts.is_reverted else f"if {action}: ", "dim")]
-    if not facts.is_known:
+    action = "swapped in" if view.is_left_out else "left out" if view.is_part else "reverted"
+    left = [Span(" "), Span(f"{action}: " if view.is_reverted else f"if {action}: ", "dim")]
+    if not view.is_known:
         left.append(Span("…", "dim"))
-    elif facts.conflict_with or facts.conflict_paths:
-        against = f"conflicts with {', '.join(facts.conflict_with)}" if facts.conflict_with else "conflicts"
-        left += [Span(against, "error"), Span(f" in {', '.join(facts.conflict_paths[:2])}", "dim")]
-        left.append(Span("  s: swap in" if facts.is_left_out else "  c: resolve", "key"))
-    elif facts.is_unchanging:
+    elif view.conflict_with or view.conflict_paths:
+        against = f"conflicts with {', '.join(view.conflict_with)}" if view.conflict_with else "conflicts"
+        left += [Span(against, "error"), Span(f" in {', '.join(view.conflict_paths[:2])}", "dim")]
+        left.append(Span("  s: swap in" if view.is_left_out else "  c: resolve", "key"))
+    elif view.is_unchanging:
         left.append(Span("changes nothing", "warning"))
     else:
         left.append(Span("clean", "good"))
-    if facts.tests_red is not None:
-        word = "test goes" if facts.tests_red == 1 else "tests go"
-        outcome = f"{facts.tests_red} {word} red" if facts.tests_red else f"all {facts.tests_run} tests stay green"
-        left += [Span(" · ", "faint"), Span(outcome, "unresolved" if facts.tests_red else "good")]
-    why = [Span("  "), Span(facts.why_rank, "dim"), Span(" ")] if facts.why_rank else []
+    if view.tests_red is not None:
+        word = "test goes" if view.tests_red == 1 else "tests go"
+        outcome = f"{view.tests_red} {word} red" if view.tests_red else f"all {view.tests_run} tests stay green"
+        left += [Span(" · ", "faint"), Span(outcome, "unresolved" if view.tests_red else "good")]
+    why = [Span("  "), Span(view.why_rank, "dim"), Span(" ")] if view.why_rank else []
     # The hint about a conflict is more important than the reason for the rank.
     return spread(left, why, width) if width_of(left) + width_of(why) <= width else cut_line(left, width)
 
@@ -468,58 +466,58 @@ class NoFixesView:
     """Tests whose agents changed the program, and their summaries."""
 
 
-def no_fixes_message(facts: NoFixesView) -> tuple[str, str, str]:
+def no_fixes_message(view: NoFixesView) -> tuple[str, str, str]:
     """Return the title, one or two sentences, and their role."""
-    done = f"{facts.done:,} of {counted(facts.total, 'test')} {'is' if facts.done == 1 else 'are'} done"
-    detail = f": {plain(facts.detail, 500)}" if facts.detail else ""
-    by_hand = f"run `swarm-tui integrate {facts.sweep}`"
-    if facts.is_simulated and facts.integration in ("integrating", "done"):
+    done = f"{view.done:,} of {counted(view.total, 'test')} {'is' if view.done == 1 else 'are'} done"
+    detail = f": {plain(view.detail, 500)}" if view.detail else ""
+    by_hand = f"run `swarm-tui integrate {view.sweep}`"
+    if view.is_simulated and view.integration in ("integrating", "done"):
         return "No fixes", "This sweep is simulated and has no commits. `swarm-tui demo` creates real ones.", "dim"
-    if facts.integration == "integrating":
-        span = duration(facts.integrating_for)
+    if view.integration == "integrating":
+        span = duration(view.integrating_for)
         return (
             "Integrating",
             f"The changes of all agents are being integrated into one branch, for {span} now.",
             "",
         )
-    if facts.integration == "failed":
-        again = f"To try again: `swarm-tui integrate {facts.sweep}`"
+    if view.integration == "failed":
+        again = f"To try again: `swarm-tui integrate {view.sweep}`"
         return "Not integrated", f"Integration failed{detail}. {again}", "error"
-    if facts.integration == "done":
+    if view.integration == "done":
         return "No fixes", f"The sweep is integrated and has no fixes to review{detail}.", ""
-    if not facts.has_integrator:
+    if not view.has_integrator:
         return "Not integrated", f"{done}. Integration is off for this sweep. To integrate: {by_hand}.", ""
-    if facts.is_living and facts.done < facts.total:
+    if view.is_living and view.done < view.total:
         return "Not integrated yet", f"{done}. Fixes appear after the last test, when the changes are integrated.", ""
-    if facts.is_living:
+    if view.is_living:
         return "Not integrated yet", f"{done}. Integration starts next. Fixes appear after it.", ""
-    if facts.done < facts.total:
-        resumed = f"To continue and integrate: `swarm-tui resume {facts.sweep}`"
+    if view.done < view.total:
+        resumed = f"To continue and integrate: `swarm-tui resume {view.sweep}`"
         return "Not integrated", f"{done}, and the engine is not running. {resumed}", "warning"
     return "Not integrated", f"{done}. The changes are not integrated. To integrate: {by_hand}.", "warning"
 
 
-def draw_no_fixes(facts: NoFixesView, text: str, role: str, width: int) -> list[Line]:
+def draw_no_fixes(view: NoFixesView, text: str, role: str, width: int) -> list[Line]:
     """Return the lines of the panel: the message, the number of running agents, and the coming fixes."""
     lines: list[Line] = [[Span(row, role)] for row in wrap_text(text, width, 12)]
-    if facts.integration == "none" and facts.is_living:
+    if view.integration == "none" and view.is_living:
         still = [
-            (facts.working, "running", f"{counted(facts.working, 'agent')} running"),
-            (facts.waiting, "waiting", f"{facts.waiting:,} waiting for your answer: press 1, then w"),
-            (facts.queued, "queued", f"{counted(facts.queued, 'test')} queued"),
+            (view.working, "running", f"{counted(view.working, 'agent')} running"),
+            (view.waiting, "waiting", f"{view.waiting:,} waiting for your answer: press 1, then w"),
+            (view.queued, "queued", f"{counted(view.queued, 'test')} queued"),
         ]
         counts: list[Line] = [[Span("· ", "faint"), Span(words, kind)] for number, kind, words in still if number]
         lines += [(), *counts] if counts else []
-    if facts.integration == "integrating" and facts.progress is not None:
-        progress = facts.progress
+    if view.integration == "integrating" and view.progress is not None:
+        progress = view.progress
         lines += [(), [Span(progress.doing, "running")]]
         lines += [draw_progress(replace(progress, doing=""), width)] if progress.part is not None else []
-    if facts.coming and facts.integration in ("none", "integrating"):
-        number = len(facts.coming)
+    if view.coming and view.integration in ("none", "integrating"):
+        number = len(view.coming)
         lines += [
             (),
             [Span(f"Program changed by {counted(number, 'agent')} so far:")],
         ]
-        for name, summary in facts.coming:
+        for name, summary in view.coming:
             lines.append([Span("◆ ", "impl_fix"), Span(name), Span(f"  {summary}", "dim")])
     return [cut_line(line, width) for line in lines]

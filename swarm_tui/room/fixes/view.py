@@ -13,7 +13,7 @@ from swarm_tui.model.results import Result, State
 from swarm_tui.model.test_strength import TestStrength
 from swarm_tui.model.text import plain
 from swarm_tui.money.forecast import cost_of_each
-from swarm_tui.review.apply import ApplyPlan, reviewed_branch
+from swarm_tui.review.apply import ApplyPlan
 from swarm_tui.review.build import subject_without
 from swarm_tui.review.changes import Change
 from swarm_tui.review.ranking import problem_in_short
@@ -107,7 +107,6 @@ def plan_view(session: ReviewSession) -> PlanView:
         kept=words.count(Verdict.KEEP),
         partly=words.count(Verdict.PARTLY),
         reverted=reverted,
-        later=words.count(Verdict.LATER),
         is_known=preview is not None,
         conflicts=tuple(
             " with ".join(filter(None, [session.number(item.commit), session.named(item.opponents)]))
@@ -116,7 +115,6 @@ def plan_view(session: ReviewSession) -> PlanView:
         commits=_commits_of_plan(session),
         has_tests=review.branch.squashed is not None,
         parts=_parts_words(session),
-        branch=reviewed_branch(review, session.sweep),
         applied=session.applied,
         running=session.applying or session.running_here,
         elsewhere=session.changed_tests.elsewhere,
