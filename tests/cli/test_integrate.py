@@ -84,7 +84,7 @@ def test_a_sweep_without_work_has_no_branch(folder: SweepFolder, capsys: pytest.
     assert run_command_line(["integrate", "--json"]) == 1
     captured = capsys.readouterr()
     assert '"impl_commit_hashes": {}' in captured.out
-    assert "no integrated branch: no agent made a change" in captured.err
+    assert "no integrated branch: no agent has a change to integrate" in captured.err
     assert engine_process_id(folder.lock) is None
     # What is said then sends nobody round in circles.
     assert run_command_line(["fixes"]) == 2
@@ -122,7 +122,7 @@ def test_a_demo_does_not_touch_a_folder_of_somebody_else(
 ) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     assert run_command_line(["demo", str(tmp_path), "--headless", "--mngr", mngr_path]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert f"{tmp_path} is not empty" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["thesis.tex"]
 
 
