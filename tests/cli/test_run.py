@@ -62,7 +62,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
         (("--agent", "command"), ("--agent command requires a command",)),
         (("--agent", "claude"), ("claude is not installed", "offline")),
         (("--only-failed-of", "2020"), ("no sweeps in this repository",)),
-        (("--changed-since", "no-such-commit"), ("no commit 'no-such-commit'",)),
+        (("--changed-since", "no-such-commit"), ("unknown commit", "'no-such-commit'")),
         (("--label", "x"), ("invalid label: 'x'",)),
         (("--mapper-prompt", "nowhere.md"), ("cannot read prompt template", "nowhere.md")),
         (("--integrator-prompt", "nowhere.md"), ("cannot read prompt template nowhere.md: No such file",)),
