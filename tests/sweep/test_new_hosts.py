@@ -150,7 +150,7 @@ async def test_a_provider_that_cannot_be_used_is_one_sentence(isolated_mngr: Iso
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (RunOptions(provider="-x"), "is no name of a provider"),
+        (RunOptions(provider="-x"), "invalid name of a provider: '-x'"),
         (RunOptions(provider="docker", hosts=("box1",)), "conflicts with --provider"),
         (RunOptions(provider="docker", transfer="worktree"), "--transfer worktree"),
         (RunOptions(build_arguments=("cpu=2",)), "--build-arg requires hosts that are created"),
