@@ -49,10 +49,11 @@ def preparation_words(spec: SweepSpec, number: int, host: HostSetUp | None = Non
 
 
 # A process of an earlier agent with this number may still write to the old folder, which gets another name.
+# Where that process creates the folder again before mkdir has started, Python does both in one process.
 _FRESH_FOLDER: Final = """
 (umask 077; mkdir -p {above} && test -O {above} && test ! -L {above} || exit 1
 n=0
-until mv {own} {own}.$$.$n 2>/dev/null; mkdir {own} 2>/dev/null; do
+until mv {own} {own}.$$.$n 2>/dev/null; mkdir {own} 2>/dev/null || python3 -c {replace} {own} {own}.$$. 2>/dev/null; do
   n=$((n+1)); test $n -lt 100 || exec mkdir {own}
 done
 rm -rf {own}.$$.* 2>/dev/null
@@ -60,10 +61,27 @@ rm -rf {own}.$$.* 2>/dev/null
 """
 
 
+_REPLACE: Final = """
+import os, sys
+for n in range(1000):
+    try:
+        os.rename(sys.argv[1], sys.argv[2] + "p%d" % n)
+    except OSError:
+        pass
+    try:
+        os.mkdir(sys.argv[1])
+        sys.exit()
+    except FileExistsError:
+        pass
+sys.exit(1)
+"""
+
+
 def _own_folder_command(spec: SweepSpec, number: int) -> str:
     """Return the command that creates an empty folder for an agent. The folder above it must belong to the user."""
     above, own = shlex.quote(spec.temporary), shlex.quote(own_folder(spec.temporary, number))
-    return _FRESH_FOLDER.format(above=above, own=own, home=f"mkdir {own}/home" if spec.has_own_home else "true").strip()
+    home = f"mkdir {own}/home" if spec.has_own_home else "true"
+    return _FRESH_FOLDER.format(above=above, own=own, home=home, replace=shlex.quote(_REPLACE)).strip()
 
 
 def checked_temporary(spec: SweepSpec) -> str:
