@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.pytest import PLUGIN_FOLDER
+from swarm_tui.agents import hook
 from swarm_tui.errors import UsageError
 from swarm_tui.files import replacing
 
@@ -54,6 +55,11 @@ class PackageDir:
     live: str
     """The folder on the host that contains the live plugin."""
 
+    @property
+    def hook(self) -> str:
+        """The path of our hook on the host."""
+        return posixpath.join(self.package, "swarm_tui", "agents", "hook.py")
+
     def path(self, name: str) -> str:
         """Return the path of a file on the host."""
         return posixpath.join(self.seen_as, name)
@@ -86,10 +92,7 @@ def write_command(package_dir: PackageDir) -> str:
 
 def write_hook_settings(package_dir: PackageDir, more: Mapping[str, object]) -> str:
     """Write a settings file that makes Claude Code run our hook, separate from the settings of project and user."""
-    from swarm_tui.agents.types.claude import hook
-
-    script = posixpath.join(package_dir.package, "swarm_tui", "agents", "types", "claude", "hook.py")
-    settings = {**hook.hook_settings(package_dir.python, script), **more}
+    settings = {**hook.hook_settings(package_dir.python, package_dir.hook), **more}
     _write_shared(package_dir.folder / "claude-settings.json", json.dumps(settings, indent=1))
     return package_dir.path("claude-settings.json")
 

@@ -27,7 +27,7 @@ def test_packed_programs_need_no_installed_package(tmp_path: Path) -> None:
     script = (
         "import runpy, sys; sys.path.insert(0, sys.argv[1])\n"
         "import swarm_tui.agents.offline.program\n"
-        "runpy.run_path(f'{sys.argv[1]}/swarm_tui/agents/types/claude/hook.py')\n"
+        "runpy.run_path(f'{sys.argv[1]}/swarm_tui/agents/hook.py')\n"
         "print([name for name in ('msgspec', 'pydantic', 'textual', 'git') if name in sys.modules])"
     )
     command = [sys.executable, "-I", "-S", "-c", script, str(tmp_path / "package")]

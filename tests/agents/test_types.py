@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import swarm_tui
+from swarm_tui.agents import hook
 from swarm_tui.agents.packaged import local_package_dir
 from swarm_tui.agents.types import DEFAULT_AGENT_TYPE, AgentStart, AgentType, Login, agent_type_of, agent_type_of_sweep
-from swarm_tui.agents.types.claude import hook
 from swarm_tui.agents.types.claude.observer import DEBUG_PATH
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 

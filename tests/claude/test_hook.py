@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from swarm_tui.adapters.mngr_messages import CreateRequest
-from swarm_tui.agents.types.claude import hook
-from swarm_tui.agents.types.claude.observer import answer_content, parse_question
+from swarm_tui.agents import hook
+from swarm_tui.agents.hook_questions import answer_content, parse_question
 from swarm_tui.model.questions import Question, QuestionKind, answer_problem
 from tests.claude import form_server
 from tests.claude.lab import KEY

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from swarm_tui.agents.types.claude.observer import parse_question
+from swarm_tui.agents.hook_questions import parse_question
 from swarm_tui.failures.alerts import with_held
 from swarm_tui.failures.events import Alert
 from swarm_tui.journal.append import JournalWriter

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.agents.types.claude.hook import ANSWERS_FOLDER, EVENTS_PATH
+from swarm_tui.agents.hook import ANSWERS_FOLDER, EVENTS_PATH
 from swarm_tui.journal.append import encode_event
 from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.events import Seen

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.agents.types.claude.hook import CallsInLog
+from swarm_tui.agents.hook import CallsInLog
 
 CALL = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "curl x"}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}

@@ -260,7 +260,7 @@ def test_hostile_text_is_sanitized() -> None:
 def test_text_answers_a_request(text: str, answer: dict[str, str]) -> None:
     observer = asking(BASH)
     file = observer.answer(observer.open_questions["1"], text, "Ann")
-    assert file.path == "plugin/swarm/claude_answers/1.json"
+    assert file.path == "plugin/swarm/answers/1.json"
     assert json.loads(file.content) == {**answer, "by": "Ann"}
 
 

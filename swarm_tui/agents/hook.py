@@ -1,6 +1,6 @@
-"""A hook of Claude Code: records events in the agent's state folder, and delivers answers to questions of Claude.
+"""A hook of Claude Code and Codex: records events in the agent's state folder, and delivers answers to its questions.
 
-Claude Code runs `python3 hook.py` for each event, with the event as JSON on standard input (`hook_settings` has the
+The program runs `python3 hook.py` for each event, with the event as JSON on standard input (`hook_settings` has the
 list of events). The hook appends permission requests and questions to EVENTS_PATH, then waits for
 ANSWERS_FOLDER/<id>.json while the dialog is also open on the screen. The first answer wins. Standard library only: the
 file is copied to the hosts of agents.
@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-EVENTS_PATH = "plugin/swarm/claude_events.jsonl"
-ANSWERS_FOLDER = "plugin/swarm/claude_answers"
+EVENTS_PATH = "plugin/swarm/events.jsonl"
+ANSWERS_FOLDER = "plugin/swarm/answers"
 
 ASKING = ("PermissionRequest", "Elicitation")
 NOTED = ("SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "PreCompact", "PostCompact")
