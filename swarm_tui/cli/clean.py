@@ -37,8 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.errors import UsageError
-    from swarm_tui.strength.review import turn_of_sweep
-    from swarm_tui.strength.turn import STOPPED_MEASURING
+    from swarm_tui.strength.review import STOPPED_MEASURING, turn_of_sweep
     from swarm_tui.sweep.clean import find_leftovers, original_of, remove_folder, remove_leftovers
 
     opened = opened_sweep(arguments.sweep, Path.cwd())

@@ -64,7 +64,7 @@ def compare_folders(before: SweepFolder, after: SweepFolder) -> SweepComparison:
     """Compare the sweeps in two folders."""
     from swarm_tui.cli.sweeps import opened_with_progress
     from swarm_tui.journal.compare import compare_sweeps
-    from swarm_tui.review.kept import kept_fixes
+    from swarm_tui.review.open import kept_fixes
 
     first, second = opened_with_progress(before).state, opened_with_progress(after).state
     kept, kept_after = kept_fixes(before, first), kept_fixes(after, second)

@@ -21,8 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.progress import print_progress
     from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.journal.requests import RequestKind
-    from swarm_tui.strength.review import turn_of_sweep
-    from swarm_tui.strength.turn import STOPPED_MEASURING
+    from swarm_tui.strength.review import STOPPED_MEASURING, turn_of_sweep
 
     opened = opened_sweep(arguments.sweep, Path.cwd())
     wait_for_release(opened)

@@ -8,8 +8,16 @@ from typing import Final, NamedTuple
 
 from swarm_tui.failures.causes import cause_of_failure
 from swarm_tui.failures.events import Alert, PatternRaised, QueueHeld
-from swarm_tui.failures.patterns import Pattern, cause_of
-from swarm_tui.failures.traits import TraitCounts, common_traits, find_lifts, shared_traits, trait_words, traits_of
+from swarm_tui.failures.patterns import (
+    Pattern,
+    TraitCounts,
+    cause_of,
+    common_traits,
+    find_lifts,
+    shared_traits,
+    trait_words,
+    traits_of,
+)
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import counted

@@ -13,8 +13,7 @@ from swarm_tui.integrator.duplicates import DistinctFix, distinct_fixes, earlier
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.measure import FixMeasurement, Progress
 from swarm_tui.integrator.progress import Meter
-from swarm_tui.integrator.ranking import rank_fixes, reported_effect
-from swarm_tui.integrator.report import IntegrationResult, passed_before
+from swarm_tui.integrator.report import IntegrationResult, passed_before, rank_fixes, reported_effect
 from swarm_tui.integrator.tip import Before, TipRun, files_with_markers, run_tip
 from swarm_tui.model.formatting import counted
 from swarm_tui.review.picking import tree_with

@@ -18,7 +18,7 @@ from swarm_tui.integrator.build import FixTree
 from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.progress import TESTS, Meter
-from swarm_tui.integrator.ranking import reported_effect
+from swarm_tui.integrator.report import reported_effect
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import Result
 from swarm_tui.model.text import plain

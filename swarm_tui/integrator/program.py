@@ -30,7 +30,6 @@ from swarm_tui.journal.progress_file import PROGRESS_FILE, ProgressFile
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE, IntegratorReport
 from swarm_tui.testing.copies import TestCopies
-from swarm_tui.testing.results import ResultCache
 
 COPIES: Final = 4
 
@@ -53,10 +52,10 @@ async def integrate(
     commits, refused = await asyncio.to_thread(read_branches, repository, inputs)
     progress(f"{len(inputs.branches)} branches, {len(commits)} commits")
     work = Work.sort(commits, refused)
-    cache = ResultCache(Path(inputs.cache) if inputs.cache else None, inputs.test_settings.key)
+    results = Path(inputs.cache) if inputs.cache else None
     with ObjectSpace(repository) as space:
         async with TestCopies(
-            space, inputs.test_settings, cache, base=inputs.base, count=COPIES, parent_folder=scratch
+            space, inputs.test_settings, base=inputs.base, results=results, count=COPIES, parent_folder=scratch
         ) as copies:
             copies.on_tests = meter.count
             copies.arguments.update((test.test, test.argument) for test in inputs.tests if test.argument)

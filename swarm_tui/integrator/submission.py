@@ -19,8 +19,7 @@ from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit, Tip
 from swarm_tui.integrator.duplicates import DistinctFix, changes_of
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs
 from swarm_tui.integrator.integrator import Integrator, Work
-from swarm_tui.integrator.ranking import reported_effect
-from swarm_tui.integrator.report import IntegrationResult
+from swarm_tui.integrator.report import IntegrationResult, reported_effect
 from swarm_tui.integrator.tip import MAX_CHECKED, files_with_markers, passing_sometimes
 from swarm_tui.model.commits import Commit, is_test
 from swarm_tui.model.formatting import counted, named

@@ -17,8 +17,7 @@ from swarm_tui.model.masking import mask_secrets, safe_line, safe_lines
 from swarm_tui.model.pulled import Escalation
 from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.money.forecast import cost_of_each, cost_words
-from swarm_tui.review.apply import applied_branch
-from swarm_tui.review.build import subject_without
+from swarm_tui.review.apply import applied_branch, subject_without
 from swarm_tui.review.changes import Change, Preview
 from swarm_tui.review.open import read_integrator_outcome, review_sweep
 from swarm_tui.review.ranking import Effect, read_measured_effects

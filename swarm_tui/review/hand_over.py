@@ -13,8 +13,7 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.review.apply import build_clean_branch
-from swarm_tui.review.build import hunks_left_out
+from swarm_tui.review.apply import build_clean_branch, hunks_left_out
 from swarm_tui.review.changes import Change, Preview
 from swarm_tui.review.picking import CommitBuilder
 from swarm_tui.review.ranking import Effect, read_measured_effects, read_tip_results, sentences_about_branch

@@ -22,7 +22,6 @@ from swarm_tui.review.changes import Change
 from swarm_tui.review.review import Review
 from swarm_tui.testing.affected import compare_sources, functions_at, reason_to_run
 from swarm_tui.testing.copies import TestCopies
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 
 _LARGEST_SOURCE = 1_000_000
@@ -117,8 +116,8 @@ class ReviewTests:
         """`records` are the tests of the sweep in that folder. Without records, tests are collected in a copy."""
         self.records = tuple(records)
         self._sweep = sweep
-        cache = ResultCache(review.store.folder.results, settings.key)
-        self.copies = TestCopies(review.space, settings, cache, base=review.branch.base)
+        results = review.store.folder.results
+        self.copies = TestCopies(review.space, settings, base=review.branch.base, results=results)
         for record in self.records:
             self.copies.arguments[record.test] = pytest_argument(record.test, record.file, settings.folder)
         self._review = review

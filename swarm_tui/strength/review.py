@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
 import json
+import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -17,25 +19,132 @@ from swarm_tui.adapters.git import GitError
 from swarm_tui.adapters.git.history import read_tree_changes
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.adapters.pytest import pytest_argument
+from swarm_tui.errors import SwarmError
+from swarm_tui.files import read_from_holder, regular_descriptor
 from swarm_tui.journal.append import append_line
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import Commit, FileChange, is_test_or_doc
+from swarm_tui.model.formatting import Progress
 from swarm_tui.model.test_strength import StrengthChange, StrengthChangeKind, TestStrength, weakest_first
 from swarm_tui.review.changes import Change
 from swarm_tui.review.review import Review
 from swarm_tui.review.tests import is_test_file
 from swarm_tui.review.verdicts import review_of_sweep
-from swarm_tui.strength.measure import BUDGET, MeasuredTest, MeasuredTrees, OnProgress, StrengthMeasurement
+from swarm_tui.strength.measure import (
+    BUDGET,
+    MeasuredTest,
+    MeasuredTrees,
+    OnProgress,
+    StrengthMeasurement,
+    measuring_progress,
+)
 from swarm_tui.strength.signs import signs_of
 from swarm_tui.strength.source import ChangedTest, changed_tests, renamed_tests
-from swarm_tui.strength.turn import MeasureLock
 from swarm_tui.testing.copies import TestCopies
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings, guess_settings, settings_of_sweep
 from swarm_tui.testing.traced import without_case
+
+LOCK_FILE: Final = "strength.lock"
+STOP_FILE: Final = "strength.stop"
+STOPPED_MEASURING: Final = "measuring test strength is stopped; run `swarm-tui fixes --strength` to continue"
+_POLL: Final = 0.3
+_LONGEST: Final = 200
+"""Maximum size of the line in the lock file, in bytes."""
+
+
+class MeasuringStopped(SwarmError):
+    """Another process requested the measuring process to stop."""
+
+
+class MeasureLock:
+    """The lock of one review. The kernel releases it when its process exits."""
+
+    def __init__(self, folder: Path) -> None:
+        self._lock = folder / LOCK_FILE
+        self._stop = folder / STOP_FILE
+
+    def progress(self) -> Progress | None:
+        """Return the progress of the measuring process; None if there is none."""
+        line = read_from_holder(self._lock, _LONGEST)
+        return None if line is None else _parse(line)
+
+    def stop(self) -> bool:
+        """Request the measuring process to stop; return False if there is none."""
+        if self.progress() is None:
+            return False
+        self._stop.touch()
+        return True
+
+    def stop_and_wait(self, seconds: float = 15.0) -> bool:
+        """Stop the measuring process and wait until it has stopped; return False if there was none."""
+        if not self.stop():
+            return False
+        end = time.monotonic() + seconds
+        while self.progress() is not None and time.monotonic() < end:
+            time.sleep(0.05)
+        return True
+
+    async def run(self, work: Callable[[OnProgress], Awaitable[None]], on_progress: OnProgress) -> None:
+        """Wait for the lock and do the work. Raise MeasuringStopped if another process requests it meanwhile."""
+        try:
+            self._lock.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = regular_descriptor(self._lock, os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            raise SwarmError(f"cannot open {self._lock}: {error.strerror or error}") from error
+        try:
+            while not _is_ours(descriptor):
+                on_progress(_parse(os.pread(descriptor, _LONGEST, 0)))
+                await asyncio.sleep(_POLL)
+            os.ftruncate(descriptor, 0)
+            self._stop.unlink(missing_ok=True)
+
+            def show(progress: Progress) -> None:
+                _write(descriptor, progress)
+                on_progress(progress)
+
+            await self._until_stopped(asyncio.ensure_future(work(show)))
+        finally:
+            os.close(descriptor)
+
+    async def _until_stopped(self, task: asyncio.Future[None]) -> None:
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=_POLL)
+                # If the folder was removed, writing would create it again.
+                if self._stop.exists() or not self._lock.exists():
+                    self._stop.unlink(missing_ok=True)
+                    raise MeasuringStopped("stopped", "finished runs are kept: start it again to continue")
+            task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def _is_ours(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # Some network file systems have no locks. At worst, two processes measure the same tests.
+    return True
+
+
+def _write(descriptor: int, progress: Progress) -> None:
+    line = json.dumps([progress.done, progress.total, progress.seconds_left]).encode()
+    os.pwrite(descriptor, line.ljust(_LONGEST), 0)
+
+
+def _parse(line: bytes) -> Progress:
+    try:
+        done, total, left = json.loads(line)
+        return measuring_progress(int(done), int(total), None if left is None else float(left))
+    except (ValueError, TypeError):
+        return measuring_progress()
+
 
 STRENGTH_FILE: Final = "strength.jsonl"
 
@@ -181,9 +290,8 @@ class ReviewStrength:
         unmeasured = [test for test in self._tests if test.strength.test not in measured]
         if not any(test.after for test in unmeasured):
             return
-        cache = ResultCache(self._review.store.folder.results, self._settings.key)
-        space, branch = self._review.space, self._review.branch
-        async with TestCopies(space, self._settings, cache, base=branch.base) as copies:
+        space, base, results = self._review.space, self._review.branch.base, self._review.store.folder.results
+        async with TestCopies(space, self._settings, base=base, results=results) as copies:
             copies.hold_objects()
             for test, file in self._arguments().items():
                 copies.arguments[test] = pytest_argument(test, file, self._settings.folder)

@@ -34,10 +34,10 @@ from swarm_tui.model.results import State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_address, agent_id_of, before_refs, held_refs, pulled_ref
 from swarm_tui.sweep.copies import base_branch, checked_temporary, temporary_folder
-from swarm_tui.sweep.destroy import destroy_agents, remove_by_hand
 from swarm_tui.sweep.host_creation import destroy_host, held_hosts
 from swarm_tui.sweep.launch import wait_for_creates
 from swarm_tui.sweep.pull import unfetched_commits
+from swarm_tui.sweep.stop import destroy_agents, remove_by_hand
 from swarm_tui.testing.python import folders_of_agent_pythons
 
 _AT_ONCE: Final = 500

@@ -19,7 +19,7 @@ from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import Noted
 from swarm_tui.journal.folder import SweepFolder, make_own_folder
 from swarm_tui.journal.state import SweepState
-from swarm_tui.model.event import Event
+from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent_context import agent_address
@@ -82,6 +82,9 @@ class SweepContext:
     def address_of(self, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
         return agent_address(self.spec, self.hosts[host].host_dir, agent, attempt, host)
 
-    def agent_folder(self, agent: str) -> Path:
-        """Return the sweep's folder for one agent. It is created if it is missing."""
-        return make_own_folder(self.folder.agent(agent))
+    def work_folder(self, key: str) -> Path:
+        """Return the folder of the sweep for the work of a test's agent, or of the integrator; it is created."""
+        is_integrator = key == INTEGRATOR_KEY
+        return make_own_folder(
+            self.folder.integrator if is_integrator else self.folder.agent(self.state.record_of(key).agent)
+        )

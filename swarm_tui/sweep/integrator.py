@@ -50,7 +50,6 @@ from swarm_tui.sweep.integrate import (
 )
 from swarm_tui.sweep.launch import (
     agent_start,
-    agent_work_folder,
     commits_ref,
     environment_for,
     place_words,
@@ -116,7 +115,7 @@ class IntegratorJob:
     def create_request(
         self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
     ) -> CreateRequest:
-        spec, root, folder = self.spec, context.folder.root.absolute(), agent_work_folder(context, self.key).absolute()
+        spec, root, folder = self.spec, context.folder.root.absolute(), context.work_folder(self.key).absolute()
         command: tuple[str, ...] = (write_integrator_program(around.package_dir), str(folder / INPUTS_FILE))
         message, environment, words = None, {}, place_words(spec, address)
         # The built-in integrator runs the project's tests, which must not get the agents' credentials.
@@ -176,11 +175,7 @@ class IntegratorJob:
         if pulled.problem:
             raise IntegratorFailed(pulled.problem)
         limit = INTEGRATOR_OUTCOME_SIZE_LIMIT
-        raw = (
-            read_output(agent_work_folder(context, self.key), INTEGRATOR_OUTCOME_FILE, limit)
-            if pulled.has_output
-            else None
-        )
+        raw = read_output(context.work_folder(self.key), INTEGRATOR_OUTCOME_FILE, limit) if pulled.has_output else None
         if raw is not None:
             return raw
         if pulled.has_output:
@@ -259,7 +254,7 @@ class IntegratorJob:
         """Run the built-in integrator as a process in a temporary clone."""
         program = write_integrator_program(local_package_dir(context.folder.root.absolute()))
         inputs = self.inputs.model_copy(update={"submission": submission})
-        inputs_file = agent_work_folder(context, self.key).absolute() / RUN_INPUTS_FILE
+        inputs_file = context.work_folder(self.key).absolute() / RUN_INPUTS_FILE
         write_beside(inputs_file, inputs.model_dump_json(indent=1).encode())
         # After it is stopped, programs that the integrator has started may still write there.
         with tempfile.TemporaryDirectory(prefix="swarm-integrate-", ignore_cleanup_errors=True) as root:

@@ -24,7 +24,7 @@ from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.strength.signs import remarks_on_tests, why_weaker
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.launch import agent_work_folder, create_request
+from swarm_tui.sweep.launch import create_request
 from swarm_tui.sweep.pull import NO_BRANCH, Pulled, read_output
 from swarm_tui.sweep.slots import LAUNCH_ATTEMPTS
 from swarm_tui.sweep.tutorial_work import judge_batch
@@ -83,7 +83,7 @@ class TestJob:
     async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
         record = context.state.record_of(self.key)
         if pulled.has_output:
-            outcome, problem = await asyncio.to_thread(_read_outcome, agent_work_folder(context, self.key))
+            outcome, problem = await asyncio.to_thread(_read_outcome, context.work_folder(self.key))
             pulled = replace(pulled, outcome=outcome, problem=problem)
         weaker, remarks = "", tuple[str, ...]()
         if pulled.fetched.tip and record.file:
@@ -97,7 +97,7 @@ class TestJob:
         context.record(event)
         if not self.spec.keep_agents:
             work_dir = context.address_of(record.agent, record.attempt).work_dir
-            await asyncio.to_thread(remove_agent_python, context.folder, agent_work_folder(context, self.key), work_dir)
+            await asyncio.to_thread(remove_agent_python, context.folder, context.work_folder(self.key), work_dir)
 
     async def give_up(self, context: SweepContext, reason: str, end: AgentEnd = AgentEnd.NOT_LAUNCHED) -> None:
         judgement = judge(Evidence(end=end, problem=reason))

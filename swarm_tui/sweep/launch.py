@@ -28,7 +28,6 @@ from swarm_tui.hosts.protocol import AgentAddress, AgentFile, ReadRequest
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import RECORDING
 from swarm_tui.journal.events import Harvesting, Launched, Launching
-from swarm_tui.journal.folder import make_own_folder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
@@ -48,8 +47,8 @@ from swarm_tui.sweep.agent_context import (
 )
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.copies import preparation_words, task_for
-from swarm_tui.sweep.destroy import destroy_agents
 from swarm_tui.sweep.pull import Pulled, pull_work
+from swarm_tui.sweep.stop import destroy_agents
 from swarm_tui.sweep.tutorial_work import tutorial_prompt
 from swarm_tui.sweep.watch import AgentFollower, KeptTranscript, find_dialog
 from swarm_tui.testing.python import make_agent_python
@@ -77,13 +76,6 @@ async def record_agent(context: SweepContext, agent: AgentAddress, attempt: int)
         await context.hosts[agent.host].record_terminal(agent, cast)
     except AdapterError as error:
         context.note(f"{agent.name} is not recorded: {error}", level="warning")
-
-
-def agent_work_folder(context: SweepContext, key: str) -> Path:
-    """Return the folder of the sweep for the pulled work of a test's agent, or of the integrator; it is created."""
-    if key == INTEGRATOR_KEY:
-        return make_own_folder(context.folder.integrator)
-    return context.agent_folder(context.state.record_of(key).agent)
 
 
 def commits_ref(context: SweepContext, key: str) -> str:
@@ -136,7 +128,7 @@ async def pull_for(context: SweepContext, job: Job, agent: AgentAddress) -> Pull
     return await pull_work(
         context.hosts[agent.host],
         agent,
-        agent_work_folder(context, job.key),
+        context.work_folder(job.key),
         repository=context.repository,
         base=context.spec.base,
         branch=branch,
@@ -158,7 +150,7 @@ async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCA
     context.record(Launching(test=job.key, attempt=attempt, number=number, host=host))
     record = state.record_of(job.key)
     address = context.address_of(record.agent, attempt, host)
-    own = agent_work_folder(context, job.key)
+    own = context.work_folder(job.key)
     around = await surroundings_of(context, address, own)
     # The prompt for a tutorial's blocks reads all its tests from git.
     request = await asyncio.to_thread(job.create_request, context, record, address, around)
@@ -277,7 +269,7 @@ def create_request(
 ) -> CreateRequest:
     """Return the request to mngr. The task and the prompt are written into the agent's folder of the sweep."""
     spec = context.spec
-    folder = context.agent_folder(record.agent).absolute()
+    folder = context.work_folder(record.test).absolute()
     around = around or local_paths(context.folder, folder)
     python = make_agent_python(spec, context.folder, folder, address.host)
     task, asked = _asked_of(context, record, around, python.path)

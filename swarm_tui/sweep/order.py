@@ -49,13 +49,12 @@ from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.results import Baseline
 from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.sweep.agent_context import agent_address
-from swarm_tui.sweep.collect import Found, Progress, choose_by_baseline, find_tests
+from swarm_tui.sweep.collect import Found, Progress, choose_by_baseline, find_tests, report_withheld
 from swarm_tui.sweep.copies import new_temporary_folder, task_for
 from swarm_tui.sweep.launch import environment_for
 from swarm_tui.sweep.notifications import read_notify_settings
 from swarm_tui.sweep.preflight import Live, run_preflight
 from swarm_tui.sweep.start import new_sweep_name, time_stamp, write_sweep
-from swarm_tui.sweep.withheld_variables import report_withheld
 
 SLOTS_HERE: Final = 4
 _NEEDED_PROGRAMS: Final = ("git", "tmux", "ps")

@@ -34,7 +34,6 @@ from swarm_tui.sweep.preflight_causes import (
     refuse_ignored_modules,
 )
 from swarm_tui.testing.copies import COPIES, TestCopies
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 
 LONGEST_BASELINE: Final = 1800.0
@@ -355,7 +354,7 @@ async def run_preflight(
     checkout, setup = str(repository.root), options.setup or ""
     settings = TestSettings("", setup=setup, checkout=checkout, fill=fill, limits=options.run_limits)
     with ObjectSpace(repository) as space:
-        copies = TestCopies(space, settings, ResultCache(None, ""), base=base, count=count)
+        copies = TestCopies(space, settings, base=base, count=count)
         preflight = Preflight(copies, repository, base, options, progress, live)
         try:
             yield preflight

@@ -20,7 +20,7 @@ from swarm_tui.errors import UsageError
 from swarm_tui.files import open_regular, read_regular
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain, read_python
-from swarm_tui.sweep.withheld_variables import missed_variable
+from swarm_tui.sweep.collect import missed_variable
 from swarm_tui.testing.traced import without_case
 
 FILES_NAMED: Final = 5

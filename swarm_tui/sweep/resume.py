@@ -25,12 +25,12 @@ from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent import SWEEP_STOPPED
 from swarm_tui.sweep.agent_context import agent_id_of, recorded_address
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.destroy import destroy_agents
 from swarm_tui.sweep.integrator import continued_integration
 from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.launch import protect, pull_for, wait_for_creates
 from swarm_tui.sweep.pull import was_pulled
 from swarm_tui.sweep.run import RunningSweep
+from swarm_tui.sweep.stop import destroy_agents
 
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
 LOST_ENDS: Final = ENDED_BY_ITSELF | {AgentEnd.NOT_LAUNCHED}

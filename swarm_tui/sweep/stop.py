@@ -1,22 +1,25 @@
-"""Stop agents whose work is pulled, many with one call: a call of mngr takes as long for one agent as for ten."""
+"""Stop and destroy agents, many with one call: a call of mngr takes as long for one agent as for ten."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import posixpath
 import time
 from collections.abc import Sequence
 from typing import Final
 
 from swarm_tui.adapters.git.names import branch_ref
+from swarm_tui.adapters.mngr import MngrAdapter
+from swarm_tui.adapters.mngr_messages import AgentFailure
 from swarm_tui.errors import JournalError, SwarmError
-from swarm_tui.hosts.protocol import AgentAddress
+from swarm_tui.hosts.protocol import AgentAddress, Host
+from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.events import AgentsStopped
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
 from swarm_tui.money.events import Spent
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.sweep.launch import agent_work_folder
 from swarm_tui.sweep.pull import pull_transcript
 from swarm_tui.sweep.watch import AgentFollower, read_new_events
 
@@ -119,7 +122,7 @@ class Stopper:
             watch.kept_transcript = None
             record = self._context.state.record_of(watch.task.key)
             if record.agent_id == watch.address.agent_id and record.state is State.DONE:
-                folder, sources = agent_work_folder(self._context, record.test), watch.task.kind.transcript_sources
+                folder, sources = self._context.work_folder(record.test), watch.task.kind.transcript_sources
                 # If this fails, the pulled transcript stays.
                 with contextlib.suppress(SwarmError, OSError):
                     await pull_transcript(self._context.hosts[watch.address.host], watch.address, folder, sources)
@@ -141,3 +144,66 @@ class Stopper:
             tip = repository.ref(name)
             if tip is not None and tip in (record.harvest.tip, self._context.spec.base):
                 repository.delete_ref(name, old=tip)
+
+
+# git has a line for each copy in the settings of the host's user.
+_FORGET_COPIES: Final = """
+for copy in "$@"; do
+  rm -rf -- "$copy"
+  git config --global --fixed-value --unset-all safe.directory "$copy" 2>/dev/null
+done
+exit 0
+"""
+
+
+_KILL_SESSIONS: Final = """
+for name in "$@"; do tmux kill-session -t "=$name" 2>/dev/null; done
+exit 0
+"""
+
+
+async def destroy_agents(
+    mngr: MngrAdapter, hosts: Hosts, agents: Sequence[AgentAddress], *, is_branch_deleted: bool = False
+) -> list[AgentFailure]:
+    """Destroy agents, with one call for each host; return the agents that could not be destroyed."""
+    by_host: dict[str, list[AgentAddress]] = {}
+    for agent in agents:
+        by_host.setdefault(agent.host, []).append(agent)
+
+    async def destroy(name: str, own: list[AgentAddress]) -> list[AgentFailure]:
+        try:
+            host = hosts[name]
+            if host.settings is None:
+                names = [agent.mngr_name for agent in own]
+                return list((await mngr.destroy(names, is_branch_deleted=is_branch_deleted)).failed)
+            # mngr takes seconds for each agent on another host, and then fails because it cannot destroy the host.
+            await remove_by_hand(host, own)
+        except SwarmError as error:
+            return [AgentFailure(agent=agent.name, error=str(error)) for agent in own]
+        return []
+
+    parts = await asyncio.gather(*(destroy(*part) for part in by_host.items()))
+    return [failure for part in parts for failure in part]
+
+
+async def remove_by_hand(host: Host, agents: Sequence[AgentAddress]) -> None:
+    """Remove the sessions, records and copies of agents from a host. mngr needs no call for that."""
+    folder = posixpath.join(host.host_dir, "agents")
+    records = [agent.state_dir for agent in agents if _is_in(agent.state_dir, folder)]
+    await host.run(["sh", "-c", _KILL_SESSIONS, "kill", *(agent.session for agent in agents)], timeout=120)
+    await _remove_copies(host, [agent.work_dir for agent in agents])
+    await host.run(["rm", "-rf", "--", *records], timeout=600)
+
+
+async def _remove_copies(host: Host, copies: Sequence[str]) -> None:
+    """Remove copies from a host, except paths outside mngr's folder of copies."""
+    folder = posixpath.join(host.host_dir, "copies")
+    ours = [copy for copy in copies if _is_in(copy, folder)]
+    for start in range(0, len(ours), 500):
+        words = ["sh", "-c", _FORGET_COPIES, "forget", *ours[start : start + 500]]
+        await host.run(words, timeout=600)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    """Return whether a path that a host reported is directly in a folder."""
+    return posixpath.dirname(path) == folder and posixpath.normpath(path) == path

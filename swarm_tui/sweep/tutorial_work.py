@@ -38,7 +38,6 @@ from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.copies import task_for
 from swarm_tui.sweep.pull import Pulled
 from swarm_tui.testing.copies import TestCopies
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import settings_of_sweep
 from swarm_tui.tutorial.judging import (
     BlockKey,
@@ -233,9 +232,8 @@ def _failure_reason(run: TestRun, test: str) -> str:
 async def _run_tests(context: SweepContext, last: AgentCommit, named: Sequence[str]) -> TestRun:
     spec = context.spec
     arguments = {_id_of(spec, name): pytest_argument(name, name.partition("::")[0], spec.folder) for name in named}
-    settings = settings_of_sweep(spec)
     with ObjectSpace(context.repository) as space:
-        async with TestCopies(space, settings, ResultCache(None, settings.key), base=spec.base, count=1) as copies:
+        async with TestCopies(space, settings_of_sweep(spec), base=spec.base, count=1) as copies:
             copies.arguments.update(arguments)
             return await copies.run(last.tree, list(arguments), TESTS_TIMEOUT)
 

@@ -47,7 +47,6 @@ from swarm_tui.review.verdicts import review_of_sweep
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.testing.copies import COPIES, MISSING, TestCopies
 from swarm_tui.testing.measuring_files import LOADED_BEFORE, ChangedFiles, why_not_measured
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import settings_of_sweep
 
 _PROGRAM: Final = inspect.getsource(far_test_run)
@@ -250,8 +249,8 @@ class RunsHere:
         self._repository = context.repository
         self._space = ObjectSpace(context.repository)
         # The integrator and the merge view reuse these results.
-        cache = ResultCache(review_of_sweep(context.folder.root).results, settings.key)
-        self._copies = TestCopies(self._space, settings, cache, base=spec.base)
+        results = review_of_sweep(context.folder.root).results
+        self._copies = TestCopies(self._space, settings, base=spec.base, results=results)
         for record in context.state.tests():
             self._copies.arguments[record.test] = pytest_argument(record.test, record.file, spec.folder)
 

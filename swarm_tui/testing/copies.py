@@ -1,6 +1,6 @@
 """Checks out trees in scratch copies and runs their tests there, so that the tests import the tree's own code.
 
-async with TestCopies(space, settings, cache, base=commit) as copies:
+async with TestCopies(space, settings, base=commit, results=folder) as copies:
     run = await copies.run(tree, tests, timeout)             one pytest run for the tests that are not cached
     async for result in copies.results(tree, tests): ...     one result after the other, cached ones first
 """
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,10 +39,72 @@ from swarm_tui.adapters.pytest import (
 )
 from swarm_tui.adapters.python_env import activation, make_own_venv
 from swarm_tui.adapters.scratch import ScratchFolder
-from swarm_tui.errors import SwarmError, resource_shortage
+from swarm_tui.errors import JournalError, SwarmError, resource_shortage
+from swarm_tui.journal.append import append_line
+from swarm_tui.journal.follow import LineFollower
 from swarm_tui.model.run_limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
+
+MAX_CACHE_BYTES: Final = 64_000_000
+
+
+class ResultCache:
+    """Test results by tree. The next lookup finds results that another process appended."""
+
+    def __init__(self, folder: Path | None, settings_key: str, max_bytes: int = MAX_CACHE_BYTES) -> None:
+        """Without a folder, results are kept in memory only. Results with another `settings_key` are ignored."""
+        self._folder = folder
+        self._settings_key = settings_key
+        self._max_bytes = max_bytes
+        self._outcomes: dict[str, dict[str, str]] = {}
+        self._followers: dict[str, LineFollower] = {}
+
+    def outcomes(self, tree: str) -> Mapping[str, str]:
+        """Return the cached results on a tree by test; incomplete or invalid lines are ignored."""
+        outcomes = self._outcomes.setdefault(tree, {})
+        if self._folder is not None:
+            follower = self._followers.setdefault(tree, LineFollower(self._path(tree)))
+            with contextlib.suppress(JournalError):
+                for _, line in follower.read()[0]:
+                    with contextlib.suppress(ValueError, KeyError, TypeError):
+                        entry = json.loads(line)
+                        if entry["how"] == self._settings_key:
+                            outcomes[str(entry["test"])] = str(entry["outcome"])
+        return outcomes
+
+    def add(self, tree: str, outcomes: Mapping[str, str]) -> None:
+        """Cache the results of tests on a tree. If writing fails, they are kept in memory."""
+        self._outcomes.setdefault(tree, {}).update(outcomes)
+        if self._folder is None or not outcomes:
+            return
+        lines = [
+            json.dumps({"at": time.time(), "how": self._settings_key, "test": test, "outcome": outcome})
+            for test, outcome in outcomes.items()
+        ]
+        if not self._path(tree).exists():
+            # Another process may remove the same files.
+            with contextlib.suppress(OSError):
+                self._remove_oldest()
+        # A full disk only slows down later runs.
+        with contextlib.suppress(JournalError):
+            append_line(self._path(tree), "\n".join(lines))
+
+    def _path(self, tree: str) -> Path:
+        assert self._folder is not None, "only called with a folder"
+        return self._folder / f"{tree}.jsonl"
+
+    def _remove_oldest(self) -> None:
+        """Remove the least recently written files until half of the allowed size is left."""
+        assert self._folder is not None, "only called with a folder"
+        files = [(path.stat(), path) for path in self._folder.glob("*.jsonl")]
+        size = sum(status.st_size for status, _ in files)
+        if size <= self._max_bytes:
+            return
+        for status, path in sorted(files, key=lambda item: item[0].st_mtime):
+            if size > self._max_bytes // 2:
+                path.unlink(missing_ok=True)
+                size -= status.st_size
+
 
 COPIES: Final = 2
 LARGEST_BATCH: Final = 32
@@ -100,20 +164,23 @@ class TestCopies:
         self,
         space: ObjectSpace,
         settings: TestSettings,
-        cache: ResultCache,
         *,
         base: str,
+        results: Path | None = None,
         count: int = COPIES,
         parent_folder: Path | None = None,
     ) -> None:
-        """Trees are looked up in `space` and checked out as commits on top of `base`."""
+        """Trees are looked up in `space` and checked out as commits on top of `base`.
+
+        Without a folder for results, these are cached in memory only.
+        """
         self.settings = settings
         self.arguments: dict[str, str] = {}
         """The pytest arguments that select tests, by node id, if they differ from the node id."""
         self.on_tests: Callable[[int], object] = lambda tests: None
         """Called with the number of tests that `run` has finished since the last call."""
         self._space = space
-        self._cache = cache
+        self._cache = ResultCache(results, settings.key)
         self._base = base
         self._scratch = ScratchFolder("swarm-copies-", parent_folder)
         self._count = max(1, min(count, os.cpu_count() or 1))

@@ -30,7 +30,7 @@ from swarm_tui.integrator.build import Tip, squash
 from swarm_tui.integrator.duplicates import DistinctFix, distinct_fixes
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.program import integrate
-from swarm_tui.integrator.ranking import rank_fixes
+from swarm_tui.integrator.report import rank_fixes
 from swarm_tui.model.commits import FIX_PREFIX
 from swarm_tui.review.picking import tree_with
 from swarm_tui.review.ranking import Effect

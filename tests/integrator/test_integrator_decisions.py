@@ -15,7 +15,7 @@ from swarm_tui.integrator.build import FixTree
 from swarm_tui.integrator.duplicates import DistinctFix, are_nearly_equal, changes_of, distinct_fixes
 from swarm_tui.integrator.inputs import BranchInput
 from swarm_tui.integrator.measure import FixRuns, compare_runs, unexpected_changes
-from swarm_tui.integrator.ranking import rank_fixes, reason_for_rank, reported_effect
+from swarm_tui.integrator.report import rank_fixes, reason_for_rank, reported_effect
 from swarm_tui.model.commits import FileChange, is_test_or_doc
 from swarm_tui.model.pulled import ChangeKind, kinds_of, without_marks
 from swarm_tui.review.ranking import Effect

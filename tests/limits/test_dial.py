@@ -22,7 +22,7 @@ from swarm_tui.limits.events import (
     dial_words,
     time_of_day,
 )
-from swarm_tui.limits.throttle import BURST, QUIET, TOO_MANY_HOLDS, ThrottleInputs, throttled_slots
+from swarm_tui.limits.recovery import BURST, QUIET, TOO_MANY_HOLDS, ThrottleInputs, throttled_slots
 
 GIB = 1 << 30
 LIMITED = ApiError(kind=ApiErrorKind.LIMITED)

@@ -28,7 +28,7 @@ CORE: Final[dict[str, tuple[str, ...]]] = {
         "tests/sweep/test_tutorial_sweep.py",
     ),
     "swarm_tui/integrator/build.py": ("tests/integrator/test_build_branch.py",),
-    "swarm_tui/testing/results.py": ("tests/testing/test_results.py",),
+    "swarm_tui/testing/copies.py": ("tests/testing/test_results.py", "tests/testing/test_copies.py"),
     "swarm_tui/review/stack.py": (
         "tests/review/test_plan.py",
         "tests/review/test_preview.py",

@@ -11,7 +11,7 @@ from swarm_tui.journal.events import EngineEnded, EngineStarted, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.results import Baseline
-from swarm_tui.review.kept import kept_fixes
+from swarm_tui.review.open import kept_fixes
 from swarm_tui.review.verdicts import APPLIED_FILE, Verdict
 from tests.cli.command_line import run_swarm_tui
 from tests.room.larder import begin_larder

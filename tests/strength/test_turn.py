@@ -11,7 +11,7 @@ import pytest
 
 from swarm_tui.model.formatting import Progress
 from swarm_tui.strength.measure import OnProgress, measuring_progress
-from swarm_tui.strength.turn import LOCK_FILE, MeasureLock, MeasuringStopped
+from swarm_tui.strength.review import LOCK_FILE, MeasureLock, MeasuringStopped
 from tests.waiting import eventually
 
 HALF = measuring_progress(20, 40, 12.0)

@@ -11,7 +11,7 @@ from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.sweep.agent_context import recorded_address
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.job import TestJob
-from swarm_tui.sweep.launch import agent_work_folder, launch, pull_for
+from swarm_tui.sweep.launch import launch, pull_for
 from swarm_tui.sweep.pull import UNPACKED_FOLDER, was_pulled
 from tests.sweep.scripted_sweep import QuickMngr, packed_outcome, scripted_sweep
 
@@ -23,7 +23,7 @@ class Pulling:
         self.mngr = QuickMngr(root / "mngr")
         self.context: SweepContext = scripted_sweep(root, 1, self.mngr)
         self.task = TestJob(next(self.context.state.tests()).test, self.context.spec)
-        self.folder = agent_work_folder(self.context, self.task.key)
+        self.folder = self.context.work_folder(self.task.key)
 
     async def launch(self, attempt: int) -> Path:
         """Launch the agent of an attempt; return its archive."""

@@ -390,7 +390,7 @@ async def test_a_sweep_is_continued_only_where_it_belongs(tmp_path: Path, mngr: 
     context = scripted_sweep(tmp_path, 1, mngr)
     without_home = dataclasses.replace(context.spec, mngr=structs.replace(context.spec.mngr, host_dir="/nowhere"))
     # Before the first agent of all there is no folder of mngr.
-    context.agent_folder(next(context.state.tests()).agent)
+    context.work_folder(next(context.state.tests()).test)
     await check_continued(context.folder, without_home)
     context.record(Launched(test=next(context.state.tests()).test, agent_id="agent-1"))
     await check_continued(context.folder, context.spec)

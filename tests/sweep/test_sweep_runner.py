@@ -190,7 +190,7 @@ async def test_a_stop_that_is_under_way_never_meets_the_agent_of_a_retry(tmp_pat
     assert len(mngr.created) == 2
     record = next(context.state.tests())
     assert record.result is Result.CLEAN
-    prompt = (context.agent_folder(record.agent) / PROMPT_FILE).read_text()
+    prompt = (context.work_folder(record.test) / PROMPT_FILE).read_text()
     assert prompt.endswith("> Keep 1.0.\n> Drop 0.9.\n")
 
 

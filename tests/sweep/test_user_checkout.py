@@ -40,7 +40,7 @@ def test_changes_in_the_checkout_are_reported(tmp_path: Path) -> None:
     project.git("tag", "v1")
     project.write({"mine.txt": "mine\n", "other.txt": "uncommitted\n", "same.txt": "mine too\n"})
     (record,) = context.state.tests()
-    folder = context.agent_folder(record.agent)
+    folder = context.work_folder(record.test)
     call = {"command": f"cd {project.root} && git checkout -b feature", "file_path": f"{project.root}/README.md"}
     (folder / HARVESTED_NAME).write_text(json.dumps({"input": call}) + "\n")
     assert run_engine_on(context) == 0

@@ -15,11 +15,9 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.run_limits import RunLimits
 from swarm_tui.model.spec import MngrSettings, SweepSpec
-from swarm_tui.sweep.collect import collect_tests
+from swarm_tui.sweep.collect import collect_tests, missed_variable, report_withheld
 from swarm_tui.sweep.context import agents_environment
-from swarm_tui.sweep.withheld_variables import missed_variable, report_withheld
 from swarm_tui.testing.copies import TestCopies
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 from tests.git_project import PYTEST_INI, GitProject
 
@@ -57,7 +55,7 @@ async def test_test_run_gets_only_what_is_passed(
     settings = TestSettings(sys.executable, limits=RunLimits(passed_environment=passed))
     repository = Repository.open(project.root)
     with ObjectSpace(repository) as space:
-        async with TestCopies(space, settings, ResultCache(None, ""), base=base) as copies:
+        async with TestCopies(space, settings, base=base) as copies:
             run = await copies.run(repository.tree_of(base), ["test_it.py::test_writes_environment"])
     assert run.is_green("test_it.py::test_writes_environment"), run
     environment = json.loads(target.read_text())

@@ -18,7 +18,6 @@ from swarm_tui.adapters.pytest import TestRun
 from swarm_tui.errors import ProgramMissing, SwarmError, UsageError
 from swarm_tui.model.run_limits import Confinement, RunLimits
 from swarm_tui.testing.copies import TestCopies
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 from tests.git_project import PYTEST_INI, GitProject
 from tests.programs import make_path, make_program
@@ -118,8 +117,8 @@ def server() -> Iterator[socket.socket]:
 async def run(project: GitProject, limits: RunLimits, file: str, names: list[str]) -> TestRun:
     settings = TestSettings(sys.executable, checkout=str(project.root), limits=limits, timeout=PATIENCE)
     with ObjectSpace(Repository.open(project.root)) as space:
-        cache, base = ResultCache(None, ""), project.git("rev-parse", "HEAD")
-        async with TestCopies(space, settings, cache, base=base, count=1) as copies:
+        base = project.git("rev-parse", "HEAD")
+        async with TestCopies(space, settings, base=base, count=1) as copies:
             tree = project.git("rev-parse", "HEAD^{tree}")
             return await copies.run(tree, [f"{file}::{name}" for name in names])
 

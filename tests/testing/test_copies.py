@@ -18,7 +18,6 @@ from swarm_tui.adapters.processes.run import run_process
 from swarm_tui.adapters.pytest import SetUpFailed
 from swarm_tui.errors import ProgramTimeout
 from swarm_tui.testing.copies import TestCopies
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 from tests.git_project import GitProject
 from tests.testing.sums import IMPORT_ROOTS, TESTS, CountingPython, make_sums
@@ -44,9 +43,8 @@ async def make_copies(sums: GitProject, tmp_path: Path) -> AsyncIterator[MakeCop
             python: str = sys.executable, *, setup: str = "", count: int = 2, parent_folder: Path | None = None
         ) -> TestCopies:
             settings = TestSettings(python, import_roots=IMPORT_ROOTS, setup=setup, checkout=str(sums.root))
-            cache = ResultCache(tmp_path / "cache", settings.key)
-            base = sums.git("rev-parse", "main")
-            made = TestCopies(space, settings, cache, base=base, count=count, parent_folder=parent_folder)
+            base, results = sums.git("rev-parse", "main"), tmp_path / "cache"
+            made = TestCopies(space, settings, base=base, results=results, count=count, parent_folder=parent_folder)
             stack.push_async_callback(made.close)
             return made
 
@@ -95,7 +93,7 @@ async def test_single_results_and_runs_share_a_cache(sums: GitProject, make_copi
 async def test_objects_of_space_are_kept_for_copies(sums: GitProject, tmp_path: Path) -> None:
     settings = TestSettings(sys.executable, import_roots=IMPORT_ROOTS)
     with ObjectSpace(Repository.open(sums.root)) as space:
-        copies = TestCopies(space, settings, ResultCache(None, ""), base=sums.git("rev-parse", "main"))
+        copies = TestCopies(space, settings, base=sums.git("rev-parse", "main"))
         assert not space.is_retained
         for _ in range(2):
             await copies.run(tree_of(sums, "integrated"), TESTS[:1])
@@ -173,9 +171,9 @@ async def test_leftover_copies_are_removed_by_next_run(sums: GitProject, make_co
     program = (
         "import os, sys; from pathlib import Path; from swarm_tui.adapters.git import Repository;"
         "from swarm_tui.adapters.git.objects import ObjectSpace; from swarm_tui.testing.copies import TestCopies;"
-        "from swarm_tui.testing.results import ResultCache; from swarm_tui.testing.settings import TestSettings;"
+        "from swarm_tui.testing.settings import TestSettings;"
         "space = ObjectSpace(Repository.open(Path(sys.argv[1])));"
-        "copies = TestCopies(space, TestSettings('python3'), ResultCache(None, ''), base='main');"
+        "copies = TestCopies(space, TestSettings('python3'), base='main');"
         "print(copies.folder, flush=True); os.kill(os.getpid(), 1)"
     )
     killed = await run_process([sys.executable, "-c", program, str(sums.root)], environment=scrubbed_environment())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.testing.results import ResultCache
+from swarm_tui.testing.copies import ResultCache
 
 TREE, OTHER_TREE = "a" * 40, "b" * 40
 

@@ -10,7 +10,6 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.testing.copies import TestCopies
-from swarm_tui.testing.results import ResultCache
 from swarm_tui.testing.settings import TestSettings
 from swarm_tui.testing.traced import run_traced
 from tests.git_project import PYTEST_INI, GitProject
@@ -65,7 +64,7 @@ async def test_executed_lines_are_recorded_for_each_test(tmp_path: Path, is_coar
     with ObjectSpace(Repository.open(project.root)) as space:
         base = project.git("rev-parse", "HEAD")
         tree = project.git("rev-parse", "HEAD^{tree}")
-        async with TestCopies(space, settings, ResultCache(None, ""), base=base) as copies:
+        async with TestCopies(space, settings, base=base) as copies:
             traced = await run_traced(copies, tree, list(names.values()), 60.0, is_coarse=is_coarse)
     assert set(traced.run.outcomes.values()) == {"passed"}
     ran = {name: {line for path, line in traced.lines[test] if path == "lib.py"} for name, test in names.items()}

@@ -13,8 +13,7 @@ from swarm_tui.model.results import Result, State
 from swarm_tui.model.test_strength import TestStrength
 from swarm_tui.model.text import plain
 from swarm_tui.money.forecast import cost_of_each
-from swarm_tui.review.apply import ApplyPlan
-from swarm_tui.review.build import subject_without
+from swarm_tui.review.apply import ApplyPlan, subject_without
 from swarm_tui.review.changes import Change
 from swarm_tui.review.ranking import problem_in_short
 from swarm_tui.review.verdicts import Verdict

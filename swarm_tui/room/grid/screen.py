@@ -496,7 +496,7 @@ class GridScreen(RoomScreen):
 
 
 def _compared(before: SweepFolder, after: SweepFolder) -> SweepComparison:
-    from swarm_tui.review.kept import kept_fixes
+    from swarm_tui.review.open import kept_fixes
 
     first, second = open_sweep(before).state, open_sweep(after).state
     kept_after = len(kept_fixes(after, second))
