@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
 def print_plain(folder: SweepFolder, at: str | None = None) -> int:
     """Print the sweep as plain lines, now or at an earlier moment."""
     from swarm_tui.cli.sweeps import moment_in
-    from swarm_tui.room.plain import plain_lines_of
     from swarm_tui.room.store import PastMoment, Store
+    from swarm_tui.room.view import plain_lines_of
 
     store = Store(folder)
     if at is not None:

@@ -1,4 +1,4 @@
-"""Make text, JSON and Python source from agents safe to print and parse."""
+"""Make text, JSON and Python source from agents safe to print and parse. Check their paths."""
 
 from __future__ import annotations
 
@@ -131,3 +131,9 @@ def _broken(line: str) -> Iterator[str]:
         yield line[:cut].rstrip()
         line = line[cut:].lstrip()
     yield line
+
+
+def is_inside(path: str) -> bool:
+    """Return whether a path of a tree stays inside its folder and outside any `.git`."""
+    parts = path.split("/")
+    return all(part not in ("", ".", "..") and part.lower() != ".git" for part in parts) and "\0" not in path

@@ -136,11 +136,11 @@ SCREENS: Final = (
     ScreenEntry("1", "sweep", "Sweep", "swarm_tui.room.grid.screen:GridScreen", watch_title="Agents"),
     ScreenEntry("2", "agent", "Agent", "swarm_tui.room.agent.screen:AgentScreen"),
     ScreenEntry("3", "fixes", "Fixes", "swarm_tui.room.fixes.screen:FixesScreen", is_for_watch=False),
-    ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.patterns:PatternsScreen", is_for_watch=False),
+    ScreenEntry("4", "patterns", "Patterns", "swarm_tui.room.patterns_hosts:PatternsScreen", is_for_watch=False),
     ScreenEntry("5", "inbox", "Inbox", "swarm_tui.room.inbox.screen:InboxScreen"),
     ScreenEntry("6", "log", "Log", "swarm_tui.room.streams:LogScreen"),
     ScreenEntry("7", "tail", "Tail", "swarm_tui.room.streams:TailScreen"),
-    ScreenEntry("8", "hosts", "Hosts", "swarm_tui.room.hosts:HostsScreen", is_for_watch=False),
+    ScreenEntry("8", "hosts", "Hosts", "swarm_tui.room.patterns_hosts:HostsScreen", is_for_watch=False),
 )
 SCOPES: Final = (EVERYWHERE, *(entry.name for entry in SCREENS))
 

@@ -23,12 +23,12 @@ from textual.screen import Screen
 
 from swarm_tui import __version__
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
+from swarm_tui.adapters.processes.run import start_detached
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.journal.user_files import state_folder
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.text import plain_lines
-from swarm_tui.room.absence import LastVisitSummary
 from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.dialog import RefusedScreen
@@ -36,7 +36,7 @@ from swarm_tui.room.external import leave_on_signals
 from swarm_tui.room.grid.draw_layout import SORTINGS, GridOptions, Zoom, is_grouping
 from swarm_tui.room.grid.session import SweepView
 from swarm_tui.room.keys import KeyQueue
-from swarm_tui.room.notifications import POP_TITLE, PUSH_TITLE, TerminalNotifications
+from swarm_tui.room.notifications import POP_TITLE, PUSH_TITLE, LastVisitSummary, TerminalNotifications
 from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.settings import TERMINAL_THEME, ProjectChoices, Settings, first_theme
 from swarm_tui.room.store import EngineState, Store, SweepChanged
@@ -265,8 +265,6 @@ class RoomApp(App[str]):
 
     def resume_sweep(self) -> str:
         """Start an engine that resumes this sweep and outlives the room. Return a message for the user."""
-        from swarm_tui.adapters.processes.run import start_detached
-
         folder = self.store.folder
         words = [sys.executable, "-m", "swarm_tui", "resume", str(folder.root), "--headless"]
         start_detached(words, cwd=Path.cwd(), environment=os.environ, log=folder.engine_log)

@@ -12,7 +12,7 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.options import is_possible_budget, parse_dollars
 from swarm_tui.model.results import State
 from swarm_tui.money.events import limit_text
-from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen
+from swarm_tui.room.dialog import Choosable, ConfirmScreen
 from swarm_tui.room.grid.draw import short_name
 from swarm_tui.room.store import Store, SweepChanged
 
@@ -81,12 +81,11 @@ def choose_request(screen: RoomScreen) -> None:
         entries.append(Choosable(request.text, text, request.detail, key=request.key, why_not=why_not))
     title = short_name(records[0]) if len(records) == 1 else counted(len(records), screen.store.noun)
 
-    def confirm(values: tuple[str, ...] | None) -> None:
-        for request in TEST_REQUESTS:
-            if values == (request.text,):
-                _confirm(screen, request, [record.test for record in records if request.is_possible(record)])
+    def confirm(chosen: str) -> None:
+        request = next(request for request in requests_in(screen.store) if request.text == chosen)
+        _confirm(screen, request, [record.test for record in records if request.is_possible(record)])
 
-    screen.room.push_screen(PickScreen(title, entries), confirm)
+    screen.choose(title, entries, confirm)
 
 
 def ask_request(screen: RoomScreen, request: TestRequest) -> None:
@@ -117,18 +116,12 @@ def _confirm(screen: RoomScreen, request: TestRequest, tests: list[str]) -> None
 
 def _write_note(screen: RoomScreen, request: TestRequest, tests: list[str]) -> None:
     """Open a text box for the note. The request is sent when the user sends the text."""
-    from swarm_tui.room.message import MessageScreen
 
     async def deliver(note: str) -> str:
         return _send(screen, request.kind, tests=tests, text=note)
 
-    def tell(is_accepted: bool | None) -> None:
-        if not is_accepted:
-            screen.show_message("nothing was retried")
-
-    records, drafts = screen.store.records_of(tests), screen.room.drafts
     title = f"Retry {counted(len(tests), screen.store.noun)} with a note"
-    screen.room.push_screen(MessageScreen(records, drafts, deliver, title=title), tell)
+    screen.write_text(screen.store.records_of(tests), deliver, "nothing was retried", title=title)
 
 
 def send_request(screen: RoomScreen, kind: RequestKind, **details: Unpack[RequestDetails]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.adapters.processes.foreground import guarded_terminal
+from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
@@ -46,7 +47,6 @@ def open_review(review: Review, open_anew: Callable[[], Review], name: str, *, t
 
     `open_anew` opens the review again if the branch was rewritten.
     """
-    from swarm_tui.adapters.scratch import ScratchFolder
 
     with closing(ScratchFolder("swarm-review-")) as temporary:
         folder = SweepFolder(temporary.path / "review")

@@ -20,9 +20,9 @@ from swarm_tui.adapters.processes.foreground import (
 )
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import is_inside, plain
 from swarm_tui.room.actions import action
-from swarm_tui.room.dialog import Choosable, PickScreen
+from swarm_tui.room.dialog import Choosable
 
 if TYPE_CHECKING:
     from swarm_tui.room.screen import RoomScreen
@@ -41,7 +41,6 @@ class FilePlace(NamedTuple):
 
 def file_places(repository: str, record: TestRecord) -> list[FilePlace]:
     """Return the files on this machine to choose from: the test, then the ones in its agent's report."""
-    from swarm_tui.adapters.git.names import is_inside
 
     def path_of(file: str) -> str:
         return os.path.join(repository, file) if repository and file else ""
@@ -81,12 +80,11 @@ def open_in_editor(screen: RoomScreen) -> None:
         for number, (name, place) in enumerate(zip(shown, places, strict=True), 1)
     ]
 
-    def choose(chosen: tuple[str, ...] | None) -> None:
-        if chosen:
-            place = places[int(chosen[0]) - 1]
-            open_file(screen, place.path, place.line)
+    def open_place(number: str) -> None:
+        place = places[int(number) - 1]
+        open_file(screen, place.path, place.line)
 
-    screen.room.push_screen(PickScreen("Open in your editor", entries), choose)
+    screen.choose("Open in your editor", entries, open_place)
 
 
 def open_file(screen: RoomScreen, path: str, line: int) -> None:

@@ -18,7 +18,6 @@ from swarm_tui.model.text import plain
 from swarm_tui.room.actions import Action, key_name
 from swarm_tui.room.draw.spans import Line, Span, cut_line, pad_text
 from swarm_tui.room.engine_requests import ask_request, budget_command, requests_in, send_request
-from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.time_travel import time_command
 from swarm_tui.room.widgets.lines import Lines, TextLines
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -15,7 +15,6 @@ from textual.widget import Widget
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.room.absence import open_changes
 from swarm_tui.room.actions import (
     OF_NO_SWEEP,
     SCREENS,
@@ -30,6 +29,8 @@ from swarm_tui.room.agent.actions import ACTIONS as AGENT_ACTIONS
 from swarm_tui.room.dialog import Choosable, PickScreen
 from swarm_tui.room.draw.frame import LOW, draw_footer, draw_header, draw_message, draw_screen_line
 from swarm_tui.room.external import open_file, open_in_editor
+from swarm_tui.room.lists import FilterLine, HelpScreen, PaletteScreen
+from swarm_tui.room.notifications import open_changes
 from swarm_tui.room.store import EVERYTHING_CHANGED, VIEW_CHANGED, Store, SweepChanged
 from swarm_tui.room.view import header_facts, screen_facts
 from swarm_tui.room.widgets.border import PanelBorder
@@ -213,8 +214,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     @action("/", "room.filter", "filter", "Filter as you type; `!word` excludes a word",
             lambda screen: screen.why_not_filter(), rank=13)  # fmt: skip
     def open_filter(self) -> None:
-        from swarm_tui.room.lists import FilterLine
-
         line = FilterLine(self)
         self.mount(line)
         # Focus it immediately: the next key is the first one of the filter.
@@ -223,8 +222,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     @action(": ctrl+p", "room.palette", "", "Open the palette: actions, and commands such as `slots 24`",
             is_listed=False, is_always_ready=True, watch_description="Open the palette: all actions")  # fmt: skip
     def open_palette(self) -> None:
-        from swarm_tui.room.lists import PaletteScreen
-
         self.room.push_screen(PaletteScreen(self), lambda command: command() if command is not None else None)
 
     @action("Y", "room.copy", "", "Copy the name under the cursor",
@@ -251,12 +248,8 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     @action("", "room.theme", "", "Choose and save a theme")
     def choose_theme(self) -> None:
-        def change(values: tuple[str, ...] | None) -> None:
-            if values:
-                self.app.theme = values[0]
-
         entries = [Choosable(name, name) for name in sorted(self.app.available_themes)]
-        self.room.push_screen(PickScreen("Theme", entries, current=self.app.theme), change)
+        self.choose("Theme", entries, partial(setattr, self.app, "theme"), current=self.app.theme)
 
     @action("q", "room.back", "", "Go back; on the home screen, leave (agents keep running)", is_always_ready=True)
     def go_back(self) -> None:
@@ -282,8 +275,6 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     @action("?", "room.help", "keys", "List and search the keys of this screen", is_always_ready=True)
     def open_help(self) -> None:
-        from swarm_tui.room.lists import HelpScreen
-
         self.room.push_screen(HelpScreen(self), lambda chosen: self.perform(chosen) if chosen is not None else None)
 
     # Loading.
@@ -377,6 +368,43 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def focus_main(self) -> None:
         self.set_focus(next(iter(self.query(".main")), None))
+
+    # Dialogs.
+
+    def choose(
+        self,
+        title: str,
+        entries: Sequence[Choosable],
+        then: Callable[[str], object],
+        when_closed: str = "",
+        *,
+        current: str = "",
+    ) -> None:
+        """Let the user choose one entry, and call `then` with its value. Without a choice, show `when_closed`."""
+
+        def call(values: tuple[str, ...] | None) -> None:
+            if values:
+                then(values[0])
+            elif when_closed:
+                self.show_message(when_closed)
+
+        self.room.push_screen(PickScreen(title, entries, current=current), call)
+
+    def write_text(
+        self,
+        receivers: Sequence[TestRecord],
+        deliver: Callable[[str], Awaitable[str]],
+        when_closed: str,
+        **options: Any,
+    ) -> None:
+        """Open a `MessageScreen` for these agents. If no text is accepted, show `when_closed`."""
+        from swarm_tui.room.message import MessageScreen
+
+        def tell(is_accepted: bool | None) -> None:
+            if not is_accepted:
+                self.show_message(when_closed)
+
+        self.room.push_screen(MessageScreen(receivers, self.room.drafts, deliver, **options), tell)
 
     # Keys and clicks.
 

@@ -364,18 +364,19 @@ class Store:
         return self.live_clock() if self._live_engine is EngineState.RUNNING else self.live_state.last_at
 
     def decided_fixes(self) -> int:
-        """Return the number of fixes with a verdict in this sweep's folder, read at most once a second."""
-        from swarm_tui.review.verdicts import count_decided, review_of_sweep
-
-        return self._cached("decided", lambda: count_decided(review_of_sweep(self.folder.root)), is_of_journal=False)
+        """Return the number of fixes with a verdict in this sweep's folder."""
+        return self._reviewed()[0]
 
     def applied_branch(self) -> str:
-        """Return the branch of the applied plan, or "" if a verdict was given since. Read once a second."""
-        from swarm_tui.review.verdicts import applied_branch_of, review_of_sweep
+        """Return the branch of the applied plan, or "" if a verdict was given since."""
+        return self._reviewed()[1]
 
-        return self._cached(
-            "applied", lambda: applied_branch_of(review_of_sweep(self.folder.root)), is_of_journal=False
-        )
+    def _reviewed(self) -> tuple[int, str]:
+        """Read the verdicts and the applied branch, at most once a second."""
+        from swarm_tui.review.verdicts import applied_branch_of, count_decided, review_of_sweep
+
+        folder = review_of_sweep(self.folder.root)
+        return self._cached("review", lambda: (count_decided(folder), applied_branch_of(folder)), is_of_journal=False)
 
     def hosts(self) -> list[HostLine]:
         """Return the state of the hosts, computed at most once a second."""

@@ -18,7 +18,6 @@ from swarm_tui.adapters.git import GitError, Identity, Repository
 from swarm_tui.adapters.git.command import KeptProcess
 from swarm_tui.adapters.git.history import DiffReader, read_commits
 from swarm_tui.adapters.git.merging import MergeResult, MergeWay, best_merge_way, read_answer
-from swarm_tui.adapters.git.names import is_inside
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry, parse_tree, read_object
 from swarm_tui.adapters.scratch import ScratchFolder
@@ -259,16 +258,6 @@ def test_merge_uses_gitattributes_of_target(project: GitProject, space: ObjectSp
     many = space.merger.merge_many([(base, ours, theirs), (base, base, theirs)])
     assert [merge.is_clean for merge in many] == [False, True]
     assert many[1].tree == theirs
-
-
-@pytest.mark.parametrize("path", ["../x", "a/../b", ".git/hooks/x", "a/.GIT/x", "/x", "a//b", "", "a\0b", "."])
-def test_path_outside_folder_is_rejected(path: str) -> None:
-    assert not is_inside(path)
-
-
-@given(st.lists(st.sampled_from(["a", "b.c", "..x", "-rf", " "]), min_size=1, max_size=4))
-def test_path_inside_folder_is_accepted(parts: list[str]) -> None:
-    assert is_inside("/".join(parts))
 
 
 def test_sha256_worktrees_and_bare_repositories_work_too(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.text import MARKS_LIMIT, is_safe_to_print, plain, plain_lines
+from swarm_tui.model.text import MARKS_LIMIT, is_inside, is_safe_to_print, plain, plain_lines
 
 anything = st.text(st.characters(exclude_categories=()), max_size=200)
 
@@ -73,3 +73,13 @@ def test_text_of_any_language_is_unchanged(text: str) -> None:
 )
 def test_control_bytes_are_not_safe_to_print(raw: bytes, is_safe: bool) -> None:
     assert is_safe_to_print(raw) is is_safe
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../b", ".git/hooks/x", "a/.GIT/x", "/x", "a//b", "", "a\0b", "."])
+def test_path_outside_folder_is_rejected(path: str) -> None:
+    assert not is_inside(path)
+
+
+@given(st.lists(st.sampled_from(["a", "b.c", "..x", "-rf", " "]), min_size=1, max_size=4))
+def test_path_inside_folder_is_accepted(parts: list[str]) -> None:
+    assert is_inside("/".join(parts))

@@ -11,7 +11,7 @@ import pytest
 from swarm_tui.cli.progress import follow_sweep
 from swarm_tui.report.content import build_page
 from swarm_tui.review.open import review_sweep
-from swarm_tui.room.plain import plain_lines_of
+from swarm_tui.room.view import plain_lines_of
 from tests.cli.command_line import run_swarm_tui
 from tests.report.sweeps import SWEEP, make_sweep
 from tests.room.scenes import open_store

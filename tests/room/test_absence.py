@@ -18,7 +18,7 @@ from swarm_tui.journal.user_files import LastVisit, read_seen, write_seen
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.results import Result, State
 from swarm_tui.money.events import Spent
-from swarm_tui.room.absence import LastVisitSummary
+from swarm_tui.room.notifications import LastVisitSummary
 from swarm_tui.room.store import Store
 from tests.room.scenes import fixed_sweep
 from tests.terminal import ProgramTerminal

@@ -24,7 +24,7 @@ from swarm_tui.model.questions import OpenQuestion
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.questions.inbox import find_items, group_items
-from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row, draw_strip
+from swarm_tui.room.draw.patterns_hosts import draw_pattern_detail, draw_pattern_row, draw_strip
 from swarm_tui.room.draw.spans import Line, Span, text_of, width_of
 from swarm_tui.room.draw.transcript import draw_log_line
 from swarm_tui.room.grid.draw import Cell, draw_chips, draw_dots, draw_table_row, table_of

@@ -10,7 +10,7 @@ import pytest
 from swarm_tui.hosts.lines import HostLine
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.room.draw.hosts import draw_host_detail, draw_host_row
+from swarm_tui.room.draw.patterns_hosts import draw_host_detail, draw_host_row
 from swarm_tui.room.draw.spans import width_of
 from swarm_tui.simulate.feeder import main as feed
 from tests.room.scenes import NOW, Scene, press, room_on, shows, text_on_screen

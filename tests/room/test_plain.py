@@ -1,7 +1,6 @@
 """Plain lines have the same contents as the room."""
 
-from swarm_tui.room.plain import plain_lines_of
-from swarm_tui.room.view import open_items
+from swarm_tui.room.view import open_items, plain_lines_of
 from tests.room.scenes import fixed_sweep, integrated_sweep, open_store
 
 

@@ -16,8 +16,8 @@ from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import wall_clock
 from swarm_tui.model.results import Result
 from swarm_tui.room.app import RoomApp
-from swarm_tui.room.plain import plain_lines_of
 from swarm_tui.room.store import PastMoment, Store
+from swarm_tui.room.view import plain_lines_of
 from tests.room.scenes import NOW, Scene, fixed_sweep, open_store, press, resize, room_on, text_on_screen
 from tests.waiting import eventually
 

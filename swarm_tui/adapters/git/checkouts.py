@@ -18,14 +18,13 @@ from swarm_tui.adapters.git.names import (
     checked_ref,
     checked_revision,
     is_commit_id,
-    is_inside,
 )
 from swarm_tui.adapters.git.objects import ObjectSpace, write_alternates
 from swarm_tui.adapters.git.repository import Repository, import_gitpython
 from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.errors import UsageError
 from swarm_tui.files import open_regular, read_regular
-from swarm_tui.model.text import plain
+from swarm_tui.model.text import is_inside, plain
 
 FILE_LIMIT: Final = 100_000_000
 """Bytes of the largest file that is accepted in a commit. To compare a file, git needs more memory than its size."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from swarm_tui.adapters.git.command import KeptProcess
-from swarm_tui.adapters.git.names import is_inside
 from swarm_tui.adapters.git.trees import FILE_MODES, TREE_MODE, TreeEntry
+from swarm_tui.model.text import is_inside
 
 if TYPE_CHECKING:
     from swarm_tui.adapters.git.objects import ObjectSpace

@@ -19,12 +19,6 @@ def is_commit_id(text: str) -> bool:
     return _COMMIT_ID.fullmatch(text) is not None
 
 
-def is_inside(path: str) -> bool:
-    """Return whether a path of a tree stays inside its folder and outside any `.git`."""
-    parts = path.split("/")
-    return all(part not in ("", ".", "..") and part.lower() != ".git" for part in parts) and "\0" not in path
-
-
 def checked_revision(revision: str) -> str:
     """Return the revision unchanged; raise UsageError if git could read it as an option or as several words."""
     if not revision or revision.startswith("-") or _CONTROL.search(revision):

@@ -14,7 +14,9 @@ from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.actions import action
+from swarm_tui.room.dialog import ConfirmScreen
 from swarm_tui.room.external import lend_terminal
+from swarm_tui.room.inbox.session import deliver_answer
 from swarm_tui.room.store import EVERYTHING_CHANGED
 
 if TYPE_CHECKING:
@@ -105,8 +107,6 @@ async def _attach_to(screen: RoomScreen, record: TestRecord) -> None:
 
 
 async def _confirm_start(screen: RoomScreen, record: TestRecord) -> bool:
-    from swarm_tui.room.dialog import ConfirmScreen
-
     last_screen = plain_lines(screen.room.agents.kept_screen(record) or "").rstrip()
     details = ["its command runs again, from the beginning"]
     if record.is_finished:
@@ -163,9 +163,6 @@ def _receivers(screen: RoomScreen) -> list[TestRecord]:
         rank=12, is_of_now=True, opens_box=True)  # fmt: skip
 def write_message(screen: RoomScreen) -> None:
     """Send text to the agents. For an agent that asks through its hook, the text answers exactly that question."""
-    from swarm_tui.room.inbox.session import deliver_answer
-    from swarm_tui.room.message import MessageScreen
-
     receivers = _receivers(screen)
     open_asks = [ask for ask in receivers[0].asks if ask.answered_at is None] if len(receivers) == 1 else []
 
@@ -175,18 +172,10 @@ def write_message(screen: RoomScreen) -> None:
     async def send(text: str) -> str:
         return await _send_message(screen, [record.test for record in receivers], text)
 
-    def tell(is_accepted: bool | None) -> None:
-        if not is_accepted:
-            screen.show_message("nothing was answered" if open_asks else "nothing was sent")
-
-    box = MessageScreen(
-        receivers,
-        screen.room.drafts,
-        answer if open_asks else send,
-        ask=open_asks[0].ask if open_asks else None,
-        left_out=len(screen.current_tests()) - len(receivers),
-    )
-    screen.room.push_screen(box, tell)
+    if open_asks:
+        screen.write_text(receivers, answer, "nothing was answered", ask=open_asks[0].ask)
+    else:
+        screen.write_text(receivers, send, "nothing was sent", left_out=len(screen.current_tests()) - len(receivers))
 
 
 async def _send_message(screen: RoomScreen, tests: Sequence[str], text: str) -> str:

@@ -52,7 +52,6 @@ from swarm_tui.room.fixes.view import (
     proposal_details,
     report_lines,
 )
-from swarm_tui.room.message import MessageScreen
 from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.store import EngineState, SweepChanged
 from swarm_tui.room.widgets.border import PanelBorder
@@ -501,13 +500,12 @@ class FixesScreen(RoomScreen):
             Choosable("drop", "a new branch without them", "a history without these commits", "d"),
         ]
 
-        def apply(values: tuple[str, ...] | None) -> None:
-            if values:
-                # Keys typed before the question is shown are not verdicts.
-                self.room.hold_keys()
-                self.start(partial(self._apply, session, is_drop=values == ("drop",)), "apply")
+        def apply(value: str) -> None:
+            # Keys typed before the question is shown are not verdicts.
+            self.room.hold_keys()
+            self.start(partial(self._apply, session, is_drop=value == "drop"), "apply")
 
-        self.room.push_screen(PickScreen(f"Apply: {words}", entries), apply)
+        self.choose(f"Apply: {words}", entries, apply)
 
     async def _apply(self, session: ReviewSession, *, is_drop: bool) -> None:
         try:
@@ -572,11 +570,7 @@ class FixesScreen(RoomScreen):
                 return str(error)
             return ""
 
-        def tell(is_accepted: bool | None) -> None:
-            if not is_accepted:
-                self.show_message("nothing was sent back")
-
-        self.room.push_screen(MessageScreen([record], self.room.drafts, deliver), tell)
+        self.write_text([record], deliver, "nothing was sent back")
 
     def _send_back(self, session: ReviewSession, fix: Change, comment: str) -> None:
         """Request that the engine sends a fix back. Resume an engine that has exited."""

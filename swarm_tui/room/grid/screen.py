@@ -6,6 +6,8 @@ import asyncio
 import importlib
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import ClassVar, Final
 
 from textual.containers import Container
@@ -26,7 +28,7 @@ from swarm_tui.room.actions import OF_NO_SWEEP, action, screen_entry
 from swarm_tui.room.dialog import Choosable, ConfirmScreen, PickScreen
 from swarm_tui.room.draw.frame import LOW, draw_first_lines, draw_next
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
-from swarm_tui.room.draw.patterns import draw_strip
+from swarm_tui.room.draw.patterns_hosts import draw_strip
 from swarm_tui.room.draw.spans import Line, Span
 from swarm_tui.room.draw.transcript import draw_progress
 from swarm_tui.room.engine_requests import choose_request, send_request, suggested_limits, why_no_tests
@@ -279,16 +281,13 @@ class GridScreen(RoomScreen):
     def choose_setting(self, title: str, setting: str) -> None:
         """Let the user choose how the tests are grouped or sorted."""
 
-        def change(chosen: tuple[str, ...] | None) -> None:
-            if chosen:
-                self._change_setting(setting, chosen[0])
-
         labels = iter("123456789")
         entries = [
             Choosable(value, value, key=next(labels, "") if " " in value else CHOICE_KEYS.get(value, value[0]))
             for value in self._values_of(setting)
         ]
-        self.room.push_screen(PickScreen(title, entries, current=getattr(self.view.options, setting)), change)
+        change = partial(self._change_setting, setting)
+        self.choose(title, entries, change, current=getattr(self.view.options, setting))
 
     def _values_of(self, setting: str) -> tuple[str, ...]:
         if not self.store.is_watch:
@@ -400,13 +399,12 @@ class GridScreen(RoomScreen):
         others.sort(key=lambda folder: folder.name > here)
         entries = [Choosable(str(folder.root), plain(folder.name, 60)) for folder in others[:LISTED]]
 
-        def compare(values: tuple[str, ...] | None) -> None:
-            for folder in others:
-                if values == (str(folder.root),):
-                    self.show_message(f"comparing with {plain(folder.name, 60)} …")
-                    self.room.run_worker(self._compare(folder), group="compare", exclusive=True)
+        def compare(path: str) -> None:
+            other = SweepFolder(Path(path))
+            self.show_message(f"comparing with {plain(other.name, 60)} …")
+            self.room.run_worker(self._compare(other), group="compare", exclusive=True)
 
-        self.room.push_screen(PickScreen(f"Compare {plain(here, 60)} with", entries), compare)
+        self.choose(f"Compare {plain(here, 60)} with", entries, compare)
 
     async def _compare(self, other: SweepFolder) -> None:
         here = self.store.folder
@@ -420,9 +418,9 @@ class GridScreen(RoomScreen):
         self._show_comparison(comparison)
 
     def _show_comparison(self, comparison: SweepComparison) -> None:
-        def go(values: tuple[str, ...] | None) -> None:
-            if values and values[0] in self.store.state.records:
-                self.room.show_test(values[0])
+        def go(test: str) -> None:
+            if test in self.store.state.records:
+                self.room.show_test(test)
 
         lines = comparison_lines(comparison)
         entries = [Choosable(line.test, line.text, role=line.role) for line in lines[:LISTED]]
@@ -430,7 +428,7 @@ class GridScreen(RoomScreen):
             more = counted(len(lines) - LISTED, "line")
             entries.append(Choosable("", f"… {more} more: `swarm-tui compare` prints all"))
         title = f"{comparison.before.sweep} and {comparison.after.sweep}"
-        self.room.push_screen(PickScreen(plain(title, 120), entries), go)
+        self.choose(plain(title, 120), entries, go)
 
     # Actions on the whole sweep.
 
@@ -459,11 +457,10 @@ class GridScreen(RoomScreen):
         entries.append(Choosable("0", "none", "for any other limit: :budget 40", key="n"))
         spent = cost_text(state, is_imputed=self.store.opened.spec.is_cost_imputed)
 
-        def send(values: tuple[str, ...] | None) -> None:
-            if values:
-                send_request(self, RequestKind.BUDGET, dollars=float(values[0]))
+        def send(limit: str) -> None:
+            send_request(self, RequestKind.BUDGET, dollars=float(limit))
 
-        self.room.push_screen(PickScreen(f"Budget · {spent}" if spent else "Budget", entries), send)
+        self.choose(f"Budget · {spent}" if spent else "Budget", entries, send)
 
     @action(
         "",

@@ -17,7 +17,7 @@ from swarm_tui.model.questions import NO, YES, AnswerRule
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.questions.inbox import Item, ItemGroup, ItemKind, inbox_as_markdown
 from swarm_tui.room.actions import OF_NO_SWEEP, action
-from swarm_tui.room.dialog import Choosable, ConfirmScreen, Dialog, PickScreen, key_of
+from swarm_tui.room.dialog import Choosable, ConfirmScreen, Dialog, key_of
 from swarm_tui.room.draw.spans import Line, Span, cut_line, width_of, wrap_text
 from swarm_tui.room.engine_requests import choose_request, why_no_tests
 from swarm_tui.room.followed_files import TranscriptEnd
@@ -319,8 +319,6 @@ class InboxScreen(RoomScreen):
             lambda screen: screen.session.why_not_answer(), rank=4, is_of_now=True, opens_box=True)  # fmt: skip
     def write_answer(self, text: str = "") -> None:
         """Open a text box for an answer to one agent, below its question."""
-        from swarm_tui.room.message import MessageScreen
-
         item, record = self.session.item, self.session.record
         if item is None or record is None:
             return
@@ -329,12 +327,7 @@ class InboxScreen(RoomScreen):
         async def deliver(answer: str) -> str:
             return await deliver_answer(self.store, [(item.id, item.ask)], answer)
 
-        def tell(is_accepted: bool | None) -> None:
-            if not is_accepted:
-                self.show_message("nothing was answered")
-            self.apply_change(VIEW_CHANGED)
-
-        self.room.push_screen(MessageScreen([receiver], self.room.drafts, deliver, ask=item.ask, text=text), tell)
+        self.write_text([receiver], deliver, "nothing was answered", ask=item.ask, text=text)
 
     @action("l", "inbox.later", "later", "Defer to the end of the list until it changes; again: undo",
             lambda screen: screen.session.why_no_group(), rank=5, is_of_now=True)  # fmt: skip
@@ -356,17 +349,14 @@ class InboxScreen(RoomScreen):
             for number, rule in enumerate(rules)
         ]
 
-        def confirm(values: tuple[str, ...] | None) -> None:
-            if not values:
-                self.show_message("no rule was added")
-                return
-            number = int(values[0])
+        def confirm(value: str) -> None:
+            number = int(value)
             details = [rules[number].words, f"{waiting[number]} get the same answer"]
             details.append("press u to remove the rule; earlier answers are not undone")
             question = ConfirmScreen("Always answer yes, until this sweep ends?", details)
             self.room.push_screen(question, lambda is_yes: self.session.add_rule(rules[number]) if is_yes else None)
 
-        self.room.push_screen(PickScreen("Always answer yes in this sweep to", entries), confirm)
+        self.choose("Always answer yes in this sweep to", entries, confirm, "no rule was added")
 
     @action("x", "inbox.act", "act", "Stop, retry, hold or release the tests of this row",
             why_no_tests, rank=7, is_of_now=True,

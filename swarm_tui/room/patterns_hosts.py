@@ -1,4 +1,4 @@
-"""Screen 4, Patterns: groups of failures with the same cause, one in full, and actions on them."""
+"""Screens 4 and 8, Patterns and Hosts: a list, and the entry under the cursor in full."""
 
 from __future__ import annotations
 
@@ -11,9 +11,19 @@ from textual.widget import Widget
 
 from swarm_tui.failures.alerts import still_held
 from swarm_tui.failures.patterns import Pattern
+from swarm_tui.hosts.events import made_hosts
+from swarm_tui.hosts.lines import HostLine, free_slots_reason
 from swarm_tui.journal.requests import RequestKind
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.results import State
 from swarm_tui.room.actions import action
-from swarm_tui.room.draw.patterns import draw_pattern_detail, draw_pattern_row
+from swarm_tui.room.draw.patterns_hosts import (
+    draw_host_detail,
+    draw_host_row,
+    draw_pattern_detail,
+    draw_pattern_row,
+    name_width,
+)
 from swarm_tui.room.draw.spans import Line, Span, wrap_text
 from swarm_tui.room.engine_requests import choose_request, send_request
 from swarm_tui.room.grid.draw_layout import fits_words
@@ -188,3 +198,61 @@ class PatternsScreen(ListDetailScreen[Pattern]):
             lambda screen: screen.why_nothing_held(), is_of_now=True)  # fmt: skip
     def release_held(self) -> None:
         send_request(self, RequestKind.RELEASE, tests=self.held_tests())
+
+
+class HostsScreen(ListDetailScreen[HostLine]):
+    """A line for each host: agents, free slots, load, age of the last report."""
+
+    NAME = "hosts"
+    TITLE_WORD = "hosts"
+    SIDE_BY_SIDE: ClassVar[int] = 150
+    WHY_NO_ENTRY = "no host under the cursor"
+    WHEN_EMPTY = "No agent was launched yet. To use other machines: `swarm-tui run --host NAME`"
+
+    def why_no_launch(self) -> str:
+        return self.why_no_entry() or ("" if self.current_tests() else "no agent has run on this host yet")
+
+    def find_entries(self) -> Sequence[HostLine]:
+        return self.store.hosts()
+
+    def key_of(self, entry: HostLine) -> str:
+        return entry.name
+
+    def draw_row(self, entry: HostLine, width: int) -> Line:
+        return draw_host_row(entry, name_width(self.entries, width), width, self.store.clock())
+
+    def detail_title(self, entry: HostLine) -> str:
+        return counted(len(entry.tests), "test")
+
+    def draw_detail(self, entry: HostLine, width: int) -> list[Line]:
+        known = (*self.store.opened.spec.access, *made_hosts(self.store.state.hosts))
+        access = next((each for each in known if each.name == entry.name), None)
+        records = self.store.records_of(entry.tests)
+        return draw_host_detail(entry, access, records, width, self.store.clock())
+
+    def about_list(self) -> str:
+        state = self.store.state
+        queued = state.counts[State.QUEUED.value]
+        return free_slots_reason(self.store.hosts(), state.slots, queued, self.store.clock())
+
+    def name_to_copy(self) -> str:
+        host = self.current()
+        return host.name if host is not None else ""
+
+    @action("enter", "hosts.open", "show tests", "Show the tests of this host in the grid",
+            lambda screen: screen.why_no_launch(), is_listed=False, rank=0)  # fmt: skip
+    def show_tests(self) -> None:
+        host = self.current()
+        if host is not None:
+            self.room.show_only(host.tests, f"on {host.name}")
+
+    @action("x", "hosts.act", "act on all", "Stop, retry, hold or release all tests of this host",
+            lambda screen: screen.why_no_launch(), is_of_now=True)  # fmt: skip
+    def act(self) -> None:
+        choose_request(self)
+
+    @action("b", "hosts.group", "group", "Show all tests in the grid, grouped by host")
+    def show_by_host(self) -> None:
+        self.room.remember_for_project(group="host")
+        self.room.view.change(group="host")
+        self.room.open_screen("sweep")
