@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from swarm_tui.questions.inbox import Item, ItemGroup
+from swarm_tui.cli.engine_requests import send_request
+from swarm_tui.cli.pending import pending_groups
+from swarm_tui.cli.progress import opened_sweep, print_progress
+from swarm_tui.errors import NoEngine, SwarmError, UsageError
+from swarm_tui.journal.requests import RequestKind
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.questions import answer_problem
+from swarm_tui.model.text import plain
+from swarm_tui.questions.groups import GONE
+from swarm_tui.questions.inbox import Item, ItemGroup
 
 DESCRIPTION = """Answer a question that `swarm-tui pending` lists. Each answer is delivered once, and only if the
 question is still open and has not changed.
@@ -35,15 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.engine_requests import send_request
-    from swarm_tui.cli.pending import pending_groups
-    from swarm_tui.cli.progress import print_progress
-    from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.errors import NoEngine, SwarmError, UsageError
-    from swarm_tui.journal.requests import RequestKind
-    from swarm_tui.model.formatting import counted
-    from swarm_tui.model.questions import answer_problem
-
     words = list(arguments.words)
     chosen_id = arguments.group or words.pop(0)
     if not words:
@@ -66,10 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chosen(groups: list[ItemGroup], chosen_id: str, *, is_group: bool) -> list[Item]:
-    from swarm_tui.errors import SwarmError, UsageError
-    from swarm_tui.model.text import plain
-    from swarm_tui.questions.groups import GONE
-
     if is_group:
         found = [item for group in groups if group.id == chosen_id for item in group.answerable]
     else:

@@ -8,15 +8,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from swarm_tui.cli.progress import opened_sweep
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.files import read_regular
+from swarm_tui.hosts.events import made_hosts
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.spec import INTEGRATOR_SLUG
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
     from swarm_tui.hosts.attach import Attacher, AttachPlan
-    from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.journal.record import TestRecord
 
 DESCRIPTION = """Attach this terminal to an agent with `mngr connect`. The agent keeps running after you detach.
 While you are attached, mngr's keys ctrl+q (destroy) and ctrl+t (stop) are disabled."""
@@ -41,11 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.hosts.attach import Attacher
-    from swarm_tui.hosts.events import made_hosts
     from swarm_tui.hosts.registry import open_hosts
-    from swarm_tui.model.hosts import LOCAL_HOST
 
     sweep = opened_sweep(arguments.sweep, Path.cwd())
     record = find_integrator(sweep, arguments.target) or sweep.find_test(arguments.target)
@@ -58,8 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
     """Return a record of the integrator if `target` is its name and no test has that name, or None."""
-    from swarm_tui.journal.record import TestRecord
-    from swarm_tui.model.spec import INTEGRATOR_SLUG
     from swarm_tui.sweep.agent_context import integrator_of
 
     agent = integrator_of(sweep.spec)

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm_tui.cli.engine_requests import wait_for_release
+from swarm_tui.cli.progress import opened_sweep, print_progress
+from swarm_tui.errors import UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 
@@ -33,10 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.engine_requests import wait_for_release
-    from swarm_tui.cli.progress import print_progress
-    from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.errors import UsageError
     from swarm_tui.strength.review import STOPPED_MEASURING, turn_of_sweep
     from swarm_tui.sweep.clean import find_leftovers, original_of, remove_folder, remove_leftovers
 

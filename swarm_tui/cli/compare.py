@@ -7,9 +7,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm_tui.cli.progress import opened_with_progress
+from swarm_tui.cli.status import rounded
+from swarm_tui.cli.sweeps import chosen_sweep, repository_root
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.compare import ComparedTest, SweepComparison, SweepTotals, compare_sweeps, comparison_lines
+from swarm_tui.journal.folder import SweepFolder, list_sweeps
+
 if TYPE_CHECKING:
-    from swarm_tui.journal.compare import ComparedTest, SweepComparison, SweepTotals
-    from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.model.shapes import ShownComparison, ShownFound, ShownTotals
 
 DESCRIPTION = """\
@@ -29,8 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.journal.compare import comparison_lines
-
     before, after = _chosen(arguments.before, arguments.after)
     comparison = compare_folders(before, after)
     if arguments.json:
@@ -41,10 +44,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chosen(before: str | None, after: str | None) -> tuple[SweepFolder, SweepFolder]:
-    from swarm_tui.cli.sweeps import chosen_sweep, repository_root
-    from swarm_tui.errors import UsageError
-    from swarm_tui.journal.folder import list_sweeps
-
     later = chosen_sweep(after, Path.cwd())
     if before is not None:
         earlier = chosen_sweep(before, Path.cwd())
@@ -62,8 +61,6 @@ def _chosen(before: str | None, after: str | None) -> tuple[SweepFolder, SweepFo
 
 def compare_folders(before: SweepFolder, after: SweepFolder) -> SweepComparison:
     """Compare the sweeps in two folders."""
-    from swarm_tui.cli.sweeps import opened_with_progress
-    from swarm_tui.journal.compare import compare_sweeps
     from swarm_tui.review.open import kept_fixes
 
     first, second = opened_with_progress(before).state, opened_with_progress(after).state
@@ -96,8 +93,6 @@ def _shown_test(found: ComparedTest) -> ShownFound:
 
 
 def _shown_totals(totals: SweepTotals) -> ShownTotals:
-    from swarm_tui.cli.status import rounded
-
     return {
         "sweep": totals.sweep,
         "began": totals.began,

@@ -7,13 +7,14 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from swarm_tui.cli.open import has_terminal, show_room
+from swarm_tui.cli.progress import print_progress
 from swarm_tui.cli.sweep_options import add_mngr_option, add_option
+from swarm_tui.cli.wait_bar import WaitBar
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.text import plain
-
-if TYPE_CHECKING:
-    from swarm_tui.journal.folder import SweepFolder
 
 DESCRIPTION = """\
 Run a sweep on larder, a small sample project with real bugs, a tutorial and tests. The agents play recorded
@@ -41,9 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.open import has_terminal, show_room
-    from swarm_tui.cli.progress import EXIT_INTERRUPTED, follow_sweep, print_progress
-    from swarm_tui.cli.wait_bar import WaitBar
+    from swarm_tui.cli.follow import EXIT_INTERRUPTED, follow_sweep
     from swarm_tui.demo.sweep import DemoOptions, begin_demo
 
     has_room = has_terminal() and not arguments.headless and not arguments.json
@@ -68,14 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _is_finished(folder: SweepFolder) -> bool:
-    from swarm_tui.journal.open import open_sweep
-
     return open_sweep(folder).state.ended_why == "finished"
 
 
 def _closing_message(folder: SweepFolder) -> str:
-    from swarm_tui.journal.open import open_sweep
-
     opened = open_sweep(folder)
     spec, integration = opened.spec, opened.state.integration
     in_folder, program = f"cd {shlex.quote(spec.repository)}", _program()

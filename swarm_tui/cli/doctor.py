@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from swarm_tui.cli.wait_bar import WaitBar
+
 if TYPE_CHECKING:
     from swarm_tui.doctor.checks import Check
     from swarm_tui.model.shapes import ShownCheck, ShownChecks
@@ -51,7 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check this machine; with --fix, first install what is missing."""
-    from swarm_tui.cli.wait_bar import WaitBar
     from swarm_tui.doctor.checks import Requirements, current_machine, install_missing, run_checks
 
     hosts = tuple(arguments.host)

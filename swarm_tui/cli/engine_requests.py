@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Unpack
 
 from swarm_tui.errors import NoEngine, SwarmError
+from swarm_tui.journal.requests import RequestDetails, RequestKind, append_request
 
 if TYPE_CHECKING:
     from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.journal.requests import RequestDetails, RequestKind
 
 ANSWER_DEADLINE: Final = 60.0
 END_DEADLINE: Final = 600.0
@@ -30,8 +30,6 @@ def send_request(
 
     If the engine exits before it answers, `begin_again` starts a new one, once.
     """
-    from swarm_tui.journal.requests import append_request
-
     name = opened.folder.name
     if not opened.has_running_engine:
         if opened.state.ended_why == "finished":

@@ -7,16 +7,19 @@ import json
 import select
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from swarm_tui.cli.progress import RELEASE_TIME, print_progress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.model.event import Event
+from swarm_tui.cli.progress import RELEASE_TIME, log_text, print_progress
+from swarm_tui.cli.sweeps import chosen_sweep
+from swarm_tui.journal.append import engine_process_id
+from swarm_tui.journal.decode import parse_event
+from swarm_tui.journal.events import EngineEnded, EngineStarted
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.follow import LineFollower
+from swarm_tui.journal.history import offset_behind
+from swarm_tui.model.event import Event
 
 DESCRIPTION = """Print the log of a sweep, one line per event, or with --json all events of the journal. With --follow,
 continue until the sweep is finished, even if its engine is stopped and the sweep is resumed."""
@@ -37,8 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep
-
     folder = chosen_sweep(arguments.sweep, Path.cwd())
     # Fail before any output.
     folder.read_spec()
@@ -60,9 +61,6 @@ class EventStream:
     """The events of a sweep with their lines, each once, even if a resumed engine has repaired the journal."""
 
     def __init__(self, folder: SweepFolder, after: int, *, is_followed: bool = False) -> None:
-        from swarm_tui.journal.follow import LineFollower
-        from swarm_tui.journal.history import offset_behind
-
         self.has_more = True
         self.is_finished = False
         """Whether the sweep is finished."""
@@ -77,9 +75,6 @@ class EventStream:
 
     def read(self) -> Iterator[tuple[bytes, Event]]:
         """Return some of the new events; skip lines that are not valid events."""
-        from swarm_tui.journal.decode import parse_event
-        from swarm_tui.journal.events import EngineEnded, EngineStarted
-
         lines, _ = self._lines.read(1 << 22)
         self.has_more = bool(lines)
         for _, line in lines:
@@ -97,8 +92,6 @@ class EventStream:
 
     def explain_silence(self) -> None:
         """Print once that no engine is running, so that no events arrive."""
-        from swarm_tui.journal.append import engine_process_id
-
         now = time.monotonic()
         if engine_process_id(self._folder.lock) is not None:
             self._working_at, self._is_explained = now, False
@@ -109,8 +102,6 @@ class EventStream:
 
 
 def _log_text(event: Event) -> str:
-    from swarm_tui.cli.display import log_text
-
     line = event.log_line()
     return log_text(line) if line is not None else ""
 

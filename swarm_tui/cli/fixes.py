@@ -10,6 +10,7 @@ from swarm_tui.cli.open import has_terminal
 from swarm_tui.cli.sweeps import chosen_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.model.text import plain
+from swarm_tui.room.splash import splash
 
 if TYPE_CHECKING:
     from swarm_tui.review.review import Review
@@ -97,8 +98,6 @@ def _wants_screen(arguments: argparse.Namespace) -> bool:
 
 
 def _show_screen(arguments: argparse.Namespace) -> int:
-    from swarm_tui.room.splash import splash
-
     if arguments.base is None:
         folder = chosen_sweep(arguments.target, Path.cwd())
         with splash(folder.name, panel="Ranked"):

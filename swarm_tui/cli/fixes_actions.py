@@ -35,6 +35,7 @@ from swarm_tui.review.review import Review
 from swarm_tui.review.shapes import conflict_summary, review_as_json, review_as_list
 from swarm_tui.review.verdicts import Verdict, closing_line, verdict_of_hunks
 from swarm_tui.strength.review import strength_of_review
+from swarm_tui.sweep.start import start_engine
 
 
 def run_actions(arguments: argparse.Namespace) -> int:
@@ -365,7 +366,6 @@ def send_back(review: Review, folder: SweepFolder, fix: Change, comment: str) ->
     """Request that the engine sends a fix or a hunk back to its agent, and record the reason."""
     # The engine's modules would make `fixes --list` 0.2 s slower.
     from swarm_tui.sweep.resume import check_continued
-    from swarm_tui.sweep.start import start_engine
 
     if not comment.strip():
         raise UsageError("--send-back requires a reason for the agent", "add --why TEXT")

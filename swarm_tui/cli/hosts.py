@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from swarm_tui.adapters.mngr_settings import MngrHost
-    from swarm_tui.model.shapes import ShownMachine
-    from swarm_tui.model.spec import MngrSettings
+    pass
 
 DESCRIPTION = """\
 Manage the hosts for agents (`swarm-tui run --host NAME`). Each host is a provider in the settings of mngr. `add` shows
@@ -26,9 +22,6 @@ EXAMPLES = """\
   swarm-tui hosts list --json
   swarm-tui hosts check box1 --agent claude
   swarm-tui hosts remove box1"""
-
-
-_FORCE = "to remove the host anyway, add --force"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,111 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from swarm_tui.cli.hosts_actions import add_host, check_known, list_known, remove_host
+
     match arguments.verb:
         case "add":
-            from swarm_tui.cli.hosts_add import add_host
-
             return asyncio.run(add_host(arguments))
         case "list":
-            return _list(is_json=arguments.json)
+            return list_known(is_json=arguments.json)
         case "check":
-            return _check(arguments)
+            return check_known(arguments)
         case _:
-            return asyncio.run(_remove(arguments))
-
-
-def _list(*, is_json: bool) -> int:
-    hosts = _known_hosts()
-    if is_json:
-        print(json.dumps([_as_json(host) for host in hosts], indent=1))
-    elif not hosts:
-        print("no hosts; to add one: `swarm-tui hosts add user@machine`")
-    else:
-        width = max(len(host.shown) for host in hosts)
-        print("\n".join(f"{host.shown:{width}}  {host.target.shown}  {host.host_dir}" for host in hosts))
-    return 0
-
-
-def _as_json(host: MngrHost) -> ShownMachine:
-    target = host.target
-    return {
-        "name": host.shown,
-        "provider": host.provider,
-        "user": target.user,
-        "address": target.address,
-        "port": target.port,
-        "key_file": target.key_file,
-        "known_hosts_file": target.known_hosts_file,
-        "host_dir": host.host_dir,
-        "settings": str(host.settings),
-    }
-
-
-def _check(arguments: argparse.Namespace) -> int:
-    from swarm_tui.adapters.mngr_settings import find_host
-    from swarm_tui.cli.doctor import print_checks
-    from swarm_tui.doctor.checks import Requirements, check_hosts, current_machine
-
-    known = _known_hosts()
-    names = tuple(find_host(known, name).shown for name in arguments.names) or tuple(host.shown for host in known)
-    if not names:
-        print("no hosts; to add one: `swarm-tui hosts add user@machine`")
-        return 0
-    checks = asyncio.run(check_hosts(Requirements(agent=arguments.agent, hosts=names), current_machine()))
-    return print_checks(checks, is_json=arguments.json)
-
-
-async def _remove(arguments: argparse.Namespace) -> int:
-    from swarm_tui.adapters.mngr import Mngr
-    from swarm_tui.adapters.mngr_settings import find_host, mngr_environment, remove_entry
-    from swarm_tui.errors import AdapterError, SwarmError, UsageError
-    from swarm_tui.model.formatting import counted
-
-    settings = await _settings(arguments.mngr)
-    host = find_host(_known_hosts(), arguments.name)
-    if not arguments.force:
-        try:
-            listed = await Mngr(settings.path, mngr_environment(settings)).list_agents(host.provider)
-        except AdapterError as error:
-            raise SwarmError(
-                f"cannot list the agents on {host.shown}: {error.message}",
-                _FORCE,
-            ) from error
-        here = [
-            agent.name
-            for agent in listed.agents
-            if not host.neighbours or (agent.host and agent.host.name == host.name)
-        ]
-        if here:
-            raise UsageError(
-                f"{host.shown} has {counted(len(here), 'agent')}: {', '.join(here[:5])}",
-                "remove them with `swarm-tui clean`; after --force you can no longer reach them",
-            )
-        if listed.errors:
-            raise SwarmError(f"cannot list the agents on {host.shown}: {listed.errors[0].message}", _FORCE)
-    if not arguments.yes and not confirm(f"Remove {host.shown} ({host.target.shown}) from {host.settings}?"):
-        raise SwarmError("nothing was changed: not confirmed", "to skip the question, add --yes")
-    remove_entry(host)
-    print(f"removed {host.shown} from {host.settings}; the host itself did not change")
-    return 0
-
-
-def confirm(question: str) -> bool:
-    """Ask the user; without a terminal, return False."""
-    if not sys.stdin.isatty():
-        return False
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-async def _settings(mngr: str | None) -> MngrSettings:
-    from swarm_tui.adapters.mngr_settings import current_settings
-    from swarm_tui.adapters.provision import find_mngr
-
-    return current_settings((await find_mngr(mngr)).path)
-
-
-def _known_hosts() -> list[MngrHost]:
-    from swarm_tui.adapters.mngr_settings import current_settings, read_hosts
-
-    return read_hosts(Path(current_settings("mngr").host_dir or ""), Path.cwd())
+            return asyncio.run(remove_host(arguments))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from swarm_tui.cli.progress import print_progress
+from swarm_tui.cli.engine_requests import wait_for_release
+from swarm_tui.cli.progress import integration_lines, print_progress
+from swarm_tui.cli.sweeps import chosen_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.files import read_regular
+from swarm_tui.journal.append import engine_process_id
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.open import open_sweep
+from swarm_tui.journal.requests import RequestKind, append_request
+from swarm_tui.journal.state import SweepState
 from swarm_tui.model.text import plain
-
-if TYPE_CHECKING:
-    from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.journal.state import SweepState
 
 DESCRIPTION = """\
 Make the integrated branch of a sweep, swarm/SWEEP/integrated, from the work of its agents: the test and doc fixes as
@@ -38,8 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep
-
     folder = chosen_sweep(arguments.sweep, Path.cwd())
     if _is_worked_on(folder):
         return _ask_engine(folder)
@@ -52,10 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _is_worked_on(folder: SweepFolder) -> bool:
     """Return whether an engine is running that can integrate; wait for one that is about to exit."""
-    from swarm_tui.cli.engine_requests import wait_for_release
-    from swarm_tui.journal.append import engine_process_id
-    from swarm_tui.journal.open import open_sweep
-
     if engine_process_id(folder.lock) is None:
         return False
     opened = open_sweep(folder)
@@ -64,15 +60,12 @@ def _is_worked_on(folder: SweepFolder) -> bool:
 
 
 def _ask_engine(folder: SweepFolder) -> int:
-    from swarm_tui.journal.requests import RequestKind, append_request
-
     append_request(folder, RequestKind.INTEGRATE)
     print_progress(f"the engine of {folder.name} will integrate when its last test is pulled")
     return 0
 
 
 def _print_result(folder: SweepFolder, state: SweepState, *, is_json: bool) -> int:
-    from swarm_tui.cli.sweep_summary import integration_lines
     from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
 
     integration = state.integration

@@ -8,9 +8,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from swarm_tui.cli.progress import opened_with_progress
+from swarm_tui.cli.status import cost_of, sweep_state
 from swarm_tui.cli.sweeps import chosen_sweep, repository_root
+from swarm_tui.errors import SwarmError
+from swarm_tui.hosts.lines import host_lines
+from swarm_tui.journal.folder import list_sweeps
 from swarm_tui.model.results import MARKS
 from swarm_tui.model.text import plain
+from swarm_tui.money.budget import cost_text
 
 DESCRIPTION = """List the sweeps of this repository, newest first, or the sweep in a folder."""
 EXAMPLES = """\
@@ -26,8 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List the sweeps, unreadable ones with the reason."""
-    from swarm_tui.journal.folder import list_sweeps
-
     if arguments.folder is not None:
         folders = [chosen_sweep(arguments.folder, Path.cwd())]
     else:
@@ -52,12 +56,6 @@ def _date(at: float | None) -> str:
 
 
 def _describe(folder: Any) -> dict[str, Any]:
-    from swarm_tui.cli.status import cost_of, sweep_state
-    from swarm_tui.cli.sweeps import opened_with_progress
-    from swarm_tui.errors import SwarmError
-    from swarm_tui.hosts.lines import host_lines
-    from swarm_tui.money.budget import cost_text
-
     row: dict[str, Any] = {"sweep": folder.name, "folder": str(folder.root), "title": "", "created": None, "counts": {}}
     try:
         opened = opened_with_progress(folder)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from swarm_tui.cli.sweeps import add_moment_option
+from swarm_tui.cli.main import run_command_line
+from swarm_tui.cli.sweeps import add_moment_option, chosen_sweep, repository_root
 from swarm_tui.errors import UsageError
-
-if TYPE_CHECKING:
-    from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.folder import SweepFolder, list_sweeps
+from swarm_tui.room.splash import splash
 
 DESCRIPTION = """\
 Open the room on a sweep: a live grid of all tests. The default is the newest sweep of this repository.
@@ -43,9 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep, repository_root
-    from swarm_tui.journal.folder import list_sweeps
-
     here = repository_root(Path.cwd())
     is_first_run = arguments.sweep is None and not list_sweeps(here) and not arguments.plain and not arguments.at
     folder = None if is_first_run else chosen_sweep(arguments.sweep, Path.cwd())
@@ -59,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def print_plain(folder: SweepFolder, at: str | None = None) -> int:
     """Print the sweep as plain lines, now or at an earlier moment."""
-    from swarm_tui.cli.sweeps import moment_in
+    from swarm_tui.cli.progress import moment_in
     from swarm_tui.room.store import PastMoment, Store
     from swarm_tui.room.view import plain_lines_of
 
@@ -77,19 +73,14 @@ def print_plain(folder: SweepFolder, at: str | None = None) -> int:
 
 def show_room(folder: SweepFolder, *, is_ascii: bool = False, at: str | None = None) -> int:
     """Open the room on a sweep, now or at an earlier moment."""
-    from swarm_tui.room.splash import splash
-
     with splash(folder.name, is_ascii=is_ascii):
-        from swarm_tui.cli.sweeps import moment_in
+        from swarm_tui.cli.progress import moment_in
         from swarm_tui.room.entry import open_room
 
         return open_room(folder.root, ascii=is_ascii, at=moment_in(folder, at)[1] if at is not None else None)
 
 
 def _first_run(is_ascii: bool) -> int:
-    from swarm_tui.cli.main import run_command_line
-    from swarm_tui.room.splash import splash
-
     with splash("", panel="Welcome", is_ascii=is_ascii):
         from swarm_tui.room.first_run import FirstRunApp
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from swarm_tui.cli.progress import opened_sweep
+from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.formatting import counted
+from swarm_tui.model.questions import QuestionKind, QuestionPart
 from swarm_tui.model.text import plain
+from swarm_tui.questions.deferred import DeferredItems
+from swarm_tui.questions.inbox import Item, ItemGroup, find_groups
 
 if TYPE_CHECKING:
-    from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.model.questions import QuestionPart
     from swarm_tui.model.shapes import ShownInbox, ShownItem, ShownQuestion
-    from swarm_tui.questions.inbox import Item, ItemGroup
 
 DESCRIPTION = """List everything that needs you, most urgent first: questions and dialogs of agents, stuck agents,
 blocked tests, errors, and fixes to review. Similar items are grouped. Answer items with `swarm-tui answer`."""
@@ -38,8 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import opened_sweep
-
     opened = opened_sweep(arguments.sweep, Path.cwd())
     groups = pending_groups(opened)
     if arguments.json:
@@ -51,10 +52,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def pending_groups(opened: OpenedSweep) -> list[ItemGroup]:
     """Return the items that need the user; without a running engine, as of its last event."""
-    import time
-
-    from swarm_tui.questions.deferred import DeferredItems
-    from swarm_tui.questions.inbox import find_groups
     from swarm_tui.review.verdicts import count_decided, review_of_sweep
 
     now = time.time() if opened.has_running_engine else opened.state.last_at
@@ -147,8 +144,6 @@ def _asked_lines(group: ItemGroup) -> Iterable[str]:
     item, is_one = group.items[0], len(group.different) == 1
     if item.ask is None:
         return
-    from swarm_tui.model.questions import QuestionKind
-
     is_plain = item.ask.kind is QuestionKind.PERMISSION and not (item.ask.detail or item.ask.is_inexact)
     has_more = not is_plain or plain(group.title, 200) != group.title
     if is_one and has_more:

@@ -9,7 +9,10 @@ import time
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.adapters.recorder import record_program
+from swarm_tui.cli.sweeps import chosen_sweep, repository_root
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.folder import list_sweeps
 
 DESCRIPTION = """Attach to an agent and record the terminal. mngr runs this command as its connect_command; do not
 run it directly. The recording (asciicast v2) is stored with the agent in its sweep, for the room and the report. For an
@@ -31,8 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.adapters.recorder import record_program
-
     agent = os.environ.get(AGENT_VARIABLE, "")
     if not agent:
         raise UsageError(
@@ -68,9 +69,6 @@ def recording_path(agent: str, sweep: str | None, folder: Path) -> Path:
 
 
 def _recordings_of_agent(agent: str, sweep: str | None, folder: Path) -> Path | None:
-    from swarm_tui.cli.sweeps import chosen_sweep, repository_root
-    from swarm_tui.journal.folder import list_sweeps
-
     candidates = [chosen_sweep(sweep, folder)] if sweep else reversed(list_sweeps(repository_root(folder)))
     for candidate in candidates:
         try:

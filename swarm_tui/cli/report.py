@@ -9,6 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm_tui.adapters.web import serve_folder
+from swarm_tui.cli.progress import opened_sweep
+
 if TYPE_CHECKING:
     from swarm_tui.model.shapes import ShownPage
 
@@ -36,8 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.adapters.web import serve_folder
-    from swarm_tui.cli.sweeps import opened_sweep
     from swarm_tui.report.page import write_report
 
     sweep = opened_sweep(arguments.sweep, Path.cwd())

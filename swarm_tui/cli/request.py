@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from swarm_tui.cli.engine_requests import send_request
+from swarm_tui.cli.progress import opened_sweep, print_progress
 from swarm_tui.errors import UsageError
+from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.journal.requests import RequestKind
+from swarm_tui.model.options import is_possible_budget, parse_dollars
 from swarm_tui.model.text import plain
-
-if TYPE_CHECKING:
-    from swarm_tui.journal.open import OpenedSweep
 
 DESCRIPTION = """Send a request to the engine of a sweep and wait for the result. Name a test by its node id, by the
 name of its agent, or by any unambiguous part of either."""
@@ -51,11 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.engine_requests import send_request
-    from swarm_tui.cli.progress import print_progress
-    from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.journal.requests import RequestKind
-
     action = arguments.action
     if action == "message" and not arguments.text:
         raise UsageError("missing message text", "give it with --text")
@@ -92,8 +88,6 @@ def _held_tests(opened: OpenedSweep, text: str) -> list[str]:
 
 
 def _dollars_of(action: str, words: list[str]) -> float:
-    from swarm_tui.model.options import is_possible_budget, parse_dollars
-
     if len(words) == 1 and words[0].lower() == "none":
         return 0.0
     hint = f"use dollars from 0.01 to 1,000,000, or `none`: `swarm-tui request {action} 40`"

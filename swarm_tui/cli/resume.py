@@ -7,7 +7,13 @@ import asyncio
 import os
 from pathlib import Path
 
+from swarm_tui.cli.engine_requests import wait_for_release
+from swarm_tui.cli.progress import opened_sweep, print_progress
 from swarm_tui.cli.sweep_options import add_display_options, show_sweep
+from swarm_tui.errors import UsageError
+from swarm_tui.journal.append import engine_process_id
+from swarm_tui.journal.requests import RequestKind, append_request
+from swarm_tui.sweep.start import start_engine
 
 DESCRIPTION = """Resume a sweep after a stop, a crash, a kill or a reboot. Running agents continue, results are
 kept, and no test gets a second agent."""
@@ -27,14 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.engine_requests import wait_for_release
-    from swarm_tui.cli.progress import print_progress
-    from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.errors import UsageError
-    from swarm_tui.journal.append import engine_process_id
-    from swarm_tui.journal.requests import RequestKind, append_request
     from swarm_tui.sweep.resume import check_continued
-    from swarm_tui.sweep.start import start_engine
 
     if arguments.slots is not None and arguments.slots < 1:
         raise UsageError(f"invalid value for --slots: {arguments.slots}", "use 1 or more")

@@ -6,11 +6,16 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from swarm_tui.cli.sweep_options import add_display_options, add_options, read_options, show_sweep
+from swarm_tui.agents.types import agent_type_of_sweep
+from swarm_tui.cli.progress import print_progress
+from swarm_tui.cli.sweep_options import add_display_options, add_options, read_options, say_cost, show_sweep
+from swarm_tui.cli.wait_bar import WaitBar
 from swarm_tui.errors import NothingConcerned, UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.options import SELECTION, THEN
 from swarm_tui.model.text import plain
+from swarm_tui.sweep.slots import idle_slots
+from swarm_tui.sweep.start import start_engine
 
 DESCRIPTION = """Start a sweep: collect the tests of this project, run them in a fresh copy (preflight), and launch one
 agent for each test with mngr. Agents work in copies of the repository at the current commit. Your checkout does not
@@ -38,14 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.agents.types import agent_type_of_sweep
-    from swarm_tui.cli.progress import print_progress
-    from swarm_tui.cli.sweep_options import say_cost
-    from swarm_tui.cli.wait_bar import WaitBar
-    from swarm_tui.model.text import plain
     from swarm_tui.sweep.order import begin_sweep, prepare_sweep
-    from swarm_tui.sweep.slots import idle_slots
-    from swarm_tui.sweep.start import start_engine
 
     if arguments.explain:
         return _explain(arguments)

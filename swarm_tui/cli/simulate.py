@@ -7,11 +7,16 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+from swarm_tui.cli.open import require_terminal
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.model.options import is_possible_budget
+from swarm_tui.room.splash import splash
 
 DESCRIPTION = """\
 Write a simulated sweep to a folder and open the room on it. No agent and no test runs, and only the folder is written.
@@ -54,10 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.open import require_terminal
-    from swarm_tui.model.options import is_possible_budget
-    from swarm_tui.room.splash import splash
-
     numbers = (arguments.tests - 1, arguments.rate, arguments.slots, arguments.hosts)
     if min(numbers) < 0 or not 0 <= arguments.ahead <= 1:
         raise UsageError(
@@ -70,14 +71,15 @@ def run(arguments: argparse.Namespace) -> int:
         require_terminal()
     with _folder(arguments) as folder:
         if arguments.headless:
-            with _feeder(arguments, folder) as feeder:
+            with _feeder(arguments, folder) as is_alive:
                 print(folder)
-                _wait_for_end(feeder)
+                while is_alive():
+                    time.sleep(0.05)
             return 0
-        with splash(folder.name, is_ascii=arguments.ascii), _feeder(arguments, folder) as feeder:
+        with splash(folder.name, is_ascii=arguments.ascii), _feeder(arguments, folder) as is_alive:
             from swarm_tui.room.entry import open_room
 
-            _wait_for_sweep(folder, feeder)
+            _wait_for_sweep(folder, is_alive)
             return open_room(folder, ascii=arguments.ascii)
 
 
@@ -91,15 +93,15 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
         return
     if arguments.headless:
         raise UsageError("--headless requires FOLDER", "name a new or empty folder")
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="swarm-simulated-", ignore_cleanup_errors=True) as place:
         yield Path(place) / time.strftime("%Y%m%d-%H%M%S")
 
 
 @contextlib.contextmanager
-def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
-    from swarm_tui.adapters.processes.run import start_detached
+def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[Callable[[], bool]]:
+    """Start the process that writes the simulated sweep; yield whether it is alive."""
+    # Imports asyncio, which the first frame does not wait for.
+    from swarm_tui.adapters.processes.run import is_alive, start_detached
 
     words = [sys.executable, "-m", "swarm_tui.simulate.feeder", str(folder)]
     for name in ("tests", "rate", "seed", "slots", "hosts", "ahead"):
@@ -113,7 +115,7 @@ def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
     log = folder.parent / f"{folder.name}.feeder.log"
     process = start_detached(words, cwd=Path.cwd(), environment=environment, log=log)
     try:
-        yield process
+        yield partial(is_alive, process)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGTERM)
@@ -121,18 +123,9 @@ def _feeder(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
             log.unlink()
 
 
-def _wait_for_sweep(folder: Path, feeder: int) -> None:
-    from swarm_tui.adapters.processes.run import is_alive
-
+def _wait_for_sweep(folder: Path, is_alive: Callable[[], bool]) -> None:
     end = time.monotonic() + APPEARS_WITHIN
     while not (folder / "sweep.json").is_file():
-        if time.monotonic() > end or not is_alive(feeder):
+        if time.monotonic() > end or not is_alive():
             raise SwarmError("the simulated sweep did not start", f"see {folder.parent / folder.name}.feeder.log")
         time.sleep(0.01)
-
-
-def _wait_for_end(feeder: int) -> None:
-    from swarm_tui.adapters.processes.run import is_alive
-
-    while is_alive(feeder):
-        time.sleep(0.05)

@@ -12,16 +12,25 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from swarm_tui.cli.sweeps import add_moment_option
+from swarm_tui.cli.progress import integration_lines, moment_in, opened_sweep
+from swarm_tui.cli.sweeps import add_moment_option, chosen_sweep
+from swarm_tui.errors import UsageError
+from swarm_tui.failures.alerts import alert_lines, still_held
+from swarm_tui.failures.events import Alert
+from swarm_tui.failures.patterns import Pattern, find_patterns
+from swarm_tui.hosts.lines import free_slots_reason, host_lines, is_on_hosts, text_of_host
+from swarm_tui.journal.open import OpenedSweep
+from swarm_tui.journal.progress_file import integration_progress
+from swarm_tui.journal.record import TestRecord
+from swarm_tui.limits.events import dial_words
+from swarm_tui.model.pulled import Escalation
 from swarm_tui.model.results import BASELINE_WORDS, MARKS
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.money.budget import cost_text
+from swarm_tui.money.events import BUDGET_CANNOT_HOLD, ModelTokens
+from swarm_tui.money.forecast import cost_of_each, spending_of
 
 if TYPE_CHECKING:
-    from swarm_tui.failures.events import Alert
-    from swarm_tui.failures.patterns import Pattern
-    from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.journal.record import TestRecord
-    from swarm_tui.model.pulled import Escalation
     from swarm_tui.model.shapes import (
         ShownAlarm,
         ShownCost,
@@ -33,7 +42,6 @@ if TYPE_CHECKING:
         ShownTokens,
         ShownTrouble,
     )
-    from swarm_tui.money.events import ModelTokens
 
 _TRY_MARKS = {"runs": ".", "passed": "✓", "skipped": "⊘", "failed": "✗"}
 DESCRIPTION = """Print the state of each test of a sweep. This does not change the sweep or contact agents."""
@@ -52,9 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import chosen_sweep, moment_in, opened_sweep
-    from swarm_tui.errors import UsageError
-
     if arguments.at is not None:
         history, at = moment_in(chosen_sweep(arguments.sweep, Path.cwd()), arguments.at)
         opened = history.opened_at(at)
@@ -75,7 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> ShownSweep:
     """Return a sweep as data for JSON."""
-    from swarm_tui.failures.patterns import find_patterns
     from swarm_tui.review.verdicts import applied_branch_of, review_of_sweep
 
     state, spec = opened.state, opened.spec
@@ -128,8 +132,6 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
 
 def describe_hosts(opened: OpenedSweep) -> list[ShownHost]:
     """Return the hosts of a sweep as data for JSON, those with problems first."""
-    from swarm_tui.hosts.lines import host_lines
-
     return [
         {
             "host": line.name,
@@ -150,8 +152,6 @@ def describe_hosts(opened: OpenedSweep) -> list[ShownHost]:
 
 
 def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> ShownPattern:
-    from swarm_tui.money.forecast import spending_of
-
     spent = spending_of(opened.state.records[test] for test in pattern.tests)
     return {
         "cause": pattern.cause,
@@ -193,8 +193,6 @@ def rounded(dollars: float | None) -> float | None:
 
 
 def _describe_alarm(alarm: Alert, records: Mapping[str, TestRecord]) -> ShownAlarm:
-    from swarm_tui.failures.alerts import still_held
-
     held = [record.test for record in still_held(alarm, records)]
     return {
         "cause": alarm.cause,
@@ -294,8 +292,6 @@ def sweep_state(opened: OpenedSweep) -> str:
 
 def _host_table(opened: OpenedSweep) -> Iterable[str]:
     """Yield a line for each host, if agents run on other machines."""
-    from swarm_tui.hosts.lines import free_slots_reason, host_lines, is_on_hosts, text_of_host
-
     if not is_on_hosts(opened.spec):
         return
     state, now = opened.state, opened.state.last_at
@@ -309,8 +305,6 @@ def _host_table(opened: OpenedSweep) -> Iterable[str]:
 
 def _model_lines(opened: OpenedSweep) -> Iterable[str]:
     """Yield lines about API errors and lost logins."""
-    from swarm_tui.limits.events import dial_words
-
     state = opened.state
     if opened.has_running_engine and state.access.lost:
         reason = plain(state.access.lost_reason, 200)
@@ -321,12 +315,6 @@ def _model_lines(opened: OpenedSweep) -> Iterable[str]:
 
 
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
-    from swarm_tui.cli.sweep_summary import integration_lines
-    from swarm_tui.failures.alerts import alert_lines
-    from swarm_tui.journal.progress_file import integration_progress
-    from swarm_tui.money.budget import cost_text
-    from swarm_tui.money.events import BUDGET_CANNOT_HOLD
-    from swarm_tui.money.forecast import cost_of_each
     from swarm_tui.review.verdicts import applied_branch_of, count_kept, review_of_sweep
 
     state = opened.state

@@ -5,6 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from swarm_tui.cli.engine_requests import send_request, wait_for_end, wait_for_release
+from swarm_tui.cli.progress import opened_sweep, print_progress
+from swarm_tui.journal.requests import RequestKind
+
 DESCRIPTION = """Stop a sweep: launch no more agents, pull submitted work, stop the other agents and keep their commits.
 You can resume the sweep with `swarm-tui resume`."""
 EXAMPLES = """\
@@ -17,10 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.engine_requests import send_request, wait_for_end, wait_for_release
-    from swarm_tui.cli.progress import print_progress
-    from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.journal.requests import RequestKind
     from swarm_tui.strength.review import STOPPED_MEASURING, turn_of_sweep
 
     opened = opened_sweep(arguments.sweep, Path.cwd())

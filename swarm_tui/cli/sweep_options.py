@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
-from swarm_tui.errors import UsageError
+from swarm_tui.agents.types import agent_type_of_sweep
+from swarm_tui.cli.open import has_terminal, show_room
+from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.folder import SweepFolder, list_sweeps
+from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.model.options import AGENTS, OPTIONS, Option, RunOptions
+from swarm_tui.model.spec import SweepSpec
 from swarm_tui.money.events import limit_text
-
-if TYPE_CHECKING:
-    from swarm_tui.journal.folder import SweepFolder
-    from swarm_tui.journal.open import OpenedSweep
-    from swarm_tui.model.spec import SweepSpec
-    from swarm_tui.money.forecast import PastSweep
-
+from swarm_tui.money.forecast import PastSweep, estimate_cost
 
 SWEEPS_READ: Final = 5
 """The number of earlier sweeps that an estimate uses."""
@@ -27,9 +26,6 @@ SWEEPS_READ: Final = 5
 
 def say_cost(spec: SweepSpec, tests: Sequence[str], say: Callable[[str], None]) -> SweepSpec:
     """Report the expected cost of a sweep and whether its budget can be enforced; return it with the estimate."""
-    from swarm_tui.agents.types import agent_type_of_sweep
-    from swarm_tui.money.forecast import estimate_cost
-
     agent_type = agent_type_of_sweep(spec)
     if not agent_type.has_model:
         if spec.has_budget:
@@ -50,11 +46,6 @@ def say_cost(spec: SweepSpec, tests: Sequence[str], say: Callable[[str], None]) 
 
 def past_sweeps(spec: SweepSpec) -> Iterator[PastSweep]:
     """Return the cost of earlier sweeps of this repository with the same agent type, newest first."""
-    from swarm_tui.errors import SwarmError
-    from swarm_tui.journal.folder import list_sweeps
-    from swarm_tui.journal.open import open_sweep
-    from swarm_tui.money.forecast import PastSweep
-
     for folder in reversed(list_sweeps(Path(spec.repository))):
         try:
             earlier = folder.read_spec()
@@ -158,10 +149,8 @@ def read_options(arguments: argparse.Namespace) -> RunOptions:
 
 def show_sweep(folder: SweepFolder, arguments: argparse.Namespace, known: OpenedSweep | None = None) -> int:
     """Show a running sweep in the room, or without a terminal as progress until its end."""
-    from swarm_tui.cli.open import has_terminal, show_room
-
     if has_terminal() and not arguments.headless:
         return show_room(folder)
-    from swarm_tui.cli.progress import follow_sweep
+    from swarm_tui.cli.follow import follow_sweep
 
     return follow_sweep(folder, is_json=arguments.json, known=known)

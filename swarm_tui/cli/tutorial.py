@@ -7,22 +7,25 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from swarm_tui.cli.sweep_options import add_display_options, add_options, read_options, show_sweep
+from swarm_tui.cli.progress import print_progress
+from swarm_tui.cli.status import open_block_lines
+from swarm_tui.cli.sweep_options import add_display_options, add_options, read_options, say_cost, show_sweep
+from swarm_tui.cli.sweeps import repository_root
+from swarm_tui.cli.wait_bar import WaitBar
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.files import read_regular
-from swarm_tui.journal.folder import write_beside
+from swarm_tui.journal.folder import SweepFolder, write_beside
+from swarm_tui.journal.open import open_sweep
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.options import AGENTS, THEN
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.tutorial.blocks import Block
-from swarm_tui.tutorial.check import TutorialCheck
+from swarm_tui.sweep.start import start_engine
+from swarm_tui.tutorial.blocks import Block, parse_blocks, parse_unfilled
+from swarm_tui.tutorial.check import TutorialCheck, check_tutorial, choose_blocks, narrow_check
 from swarm_tui.tutorial.citations import TestFunction
-from swarm_tui.tutorial.read import TEST_FILE_PATTERNS
-
-if TYPE_CHECKING:
-    from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.tutorial.read import TEST_FILE_PATTERNS, read_blocks, read_tests, read_text
 
 
 def add_sweep_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,10 +49,7 @@ def add_sweep_arguments(parser: argparse.ArgumentParser) -> None:
 
 def sweep_tutorial(arguments: argparse.Namespace) -> int:
     """Start a sweep over the blocks of a tutorial and show it; return 0 if there is nothing to do."""
-    from swarm_tui.cli.progress import print_progress
-    from swarm_tui.cli.sweep_options import say_cost
     from swarm_tui.sweep.order import begin_sweep
-    from swarm_tui.sweep.start import start_engine
     from swarm_tui.sweep.tutorial_order import TutorialOptions, prepare_tutorial
 
     options = TutorialOptions(
@@ -59,8 +59,6 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
         batch=arguments.batch,
         material=tuple(arguments.material),
     )
-    from swarm_tui.cli.wait_bar import WaitBar
-
     patience = WaitBar(Path.cwd())
     prepared = patience.wait(
         prepare_tutorial(read_options(arguments), options, Path.cwd(), patience.say, mngr=arguments.mngr)
@@ -87,10 +85,6 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
 
 def _print_closing_lines(folder: SweepFolder) -> None:
     """Print the open blocks and the command to review the branch."""
-    from swarm_tui.cli.progress import print_progress
-    from swarm_tui.cli.status import open_block_lines
-    from swarm_tui.journal.open import open_sweep
-
     opened = open_sweep(folder)
     for line in open_block_lines(opened):
         print_progress(line)
@@ -169,17 +163,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list_blocks(path: Path, *, as_json: bool) -> int:
-    from swarm_tui.tutorial.read import read_blocks
-
     blocks = read_blocks(path)
     print(json.dumps(blocks_as_json(str(path), blocks), indent=2) if as_json else blocks_as_text(str(path), blocks))
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from swarm_tui.tutorial.check import check_tutorial, choose_blocks, narrow_check
-    from swarm_tui.tutorial.read import read_blocks, read_tests
-
     path, is_lenient = arguments.file, arguments.lenient
     blocks = read_blocks(path)
     chosen = choose_blocks(blocks, arguments.block)
@@ -191,10 +180,6 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
-    from swarm_tui.tutorial.blocks import parse_blocks, parse_unfilled
-    from swarm_tui.tutorial.check import choose_blocks
-    from swarm_tui.tutorial.read import read_text
-
     text = read_text(path)
     blocks, waiting = parse_blocks(text), parse_unfilled(text)
     if names:
@@ -206,8 +191,6 @@ def _check_comments(path: Path, names: Sequence[str], *, as_json: bool) -> int:
 
 
 def _install_command(folder: Path | None) -> int:
-    from swarm_tui.cli.sweeps import repository_root
-
     place = install_slash_command(folder or repository_root(Path.cwd()))
     print(place)
     return 0

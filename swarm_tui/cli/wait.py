@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from swarm_tui.cli.progress import RELEASE_TIME, print_progress
+from swarm_tui.cli.progress import RELEASE_TIME, opened_sweep, print_progress
 from swarm_tui.cli.sweep_options import argument_parser
+from swarm_tui.journal.conditions import is_so
+from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.conditions import CONDITIONS, Expression, parse_expression
 from swarm_tui.model.options import parse_duration
-
-if TYPE_CHECKING:
-    from swarm_tui.journal.open import OpenedSweep
 
 _WORDS: Final = "\n".join(f"  {word:12} {meaning}" for word, meaning in CONDITIONS.items())
 DESCRIPTION = f"""Wait until a condition of a sweep is true, and print the words that are true then. Combine words with
@@ -41,9 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.sweeps import opened_sweep
-    from swarm_tui.journal.conditions import is_so
-
     expression = parse_expression(arguments.until)
     opened = opened_sweep(arguments.sweep, Path.cwd())
     code = wait_for(opened, expression, arguments.timeout)
@@ -55,8 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def wait_for(opened: OpenedSweep, expression: Expression, timeout: float | None) -> int:
     """Wait until the expression is true or no engine is left to make it true; return the exit code."""
-    from swarm_tui.journal.conditions import is_so
-
     begun = working_at = time.monotonic()
     checked: tuple[int, float] = (-1, 0.0)
     while True:

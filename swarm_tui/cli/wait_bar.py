@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from swarm_tui.cli.progress import clear_passing, print_passing, print_progress
+from swarm_tui.files import read_regular
+from swarm_tui.journal.folder import write_beside
+from swarm_tui.journal.user_files import state_folder
 from swarm_tui.model.formatting import bar, duration
 
 Waited = TypeVar("Waited")
@@ -38,8 +41,6 @@ class Durations:
         self._path = path
         self._known: dict[str, float] = {}
         with contextlib.suppress(OSError, ValueError):
-            from swarm_tui.files import read_regular
-
             kept = json.loads(read_regular(path))
             items = kept.items() if isinstance(kept, dict) else ()
             self._known = {name: float(value) for name, value in items if isinstance(value, int | float)}
@@ -48,8 +49,6 @@ class Durations:
         return self._known.get(name)
 
     def keep(self, new: dict[str, float]) -> None:
-        from swarm_tui.journal.folder import write_beside
-
         others = {name: seconds for name, seconds in self._known.items() if name not in new}
         kept = dict(list((others | new).items())[-KEPT:])
         with contextlib.suppress(OSError):
@@ -62,8 +61,6 @@ class WaitBar:
 
     def __init__(self, place: Path | str = "") -> None:
         """`place` separates the durations of different projects."""
-        from swarm_tui.journal.user_files import state_folder
-
         self._place = str(place)
         self._durations = Durations(state_folder() / "durations.json")
         self._new: dict[str, float] = {}

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+from swarm_tui.cli.open import print_plain, require_terminal
+from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.room.splash import splash
+
 if TYPE_CHECKING:
-    from swarm_tui.journal.folder import SweepFolder
     from swarm_tui.model.shapes import ShownSweep
     from swarm_tui.watch.agents import Conditions
 
@@ -54,8 +57,6 @@ def _print_once(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(_described(folder), indent=1))
             return 0
-        from swarm_tui.cli.open import print_plain
-
         return print_plain(folder)
 
 
@@ -67,9 +68,6 @@ def _described(folder: SweepFolder) -> ShownSweep:
 
 
 def _open_room(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.open import require_terminal
-    from swarm_tui.room.splash import splash
-
     require_terminal("run `swarm-tui watch --plain` instead")
     with splash("watch", panel="Agents", is_ascii=arguments.ascii), _watch(arguments) as (folder, conditions):
         from swarm_tui.watch.start import ObserverProcess

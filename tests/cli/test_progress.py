@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from swarm_tui.cli.display import BarDisplay, NewLogLines
-from swarm_tui.cli.progress import engine_error, exit_code_of, follow_sweep, show_until_end
+from swarm_tui.cli.follow import BarDisplay, NewLogLines, engine_error, exit_code_of, follow_sweep, show_until_end
 from swarm_tui.cli.status import sweep_state
 from swarm_tui.integrator.events import Integrated, IntegratorSaid
 from swarm_tui.journal.append import EngineLock, JournalWriter

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.cli.progress import follow_sweep
+from swarm_tui.cli.follow import follow_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.integrator.events import Integrated, IntegrationFailed
 from swarm_tui.journal.append import EngineLock, is_stopped

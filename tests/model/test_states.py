@@ -1,6 +1,6 @@
 """All states and results are displayed through one table."""
 
-from swarm_tui.cli.display import _STYLES
+from swarm_tui.cli.follow import _STYLES
 from swarm_tui.model.results import ACTIVE_STATES, ALONG_BAR, HINDERED, MARKS, PULLED_RESULTS, Result, State, mark_of
 from swarm_tui.report.page import render_page
 from swarm_tui.room.colours import ROLES

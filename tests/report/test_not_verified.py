@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.cli.progress import follow_sweep
+from swarm_tui.cli.follow import follow_sweep
 from swarm_tui.report.content import build_page
 from swarm_tui.review.open import review_sweep
 from swarm_tui.room.view import plain_lines_of

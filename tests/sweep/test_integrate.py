@@ -15,8 +15,8 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_settings import mngr_environment
+from swarm_tui.cli.follow import is_whole
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.cli.progress import is_whole
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.integrator.inputs import IntegratorInputs, Submission
 from swarm_tui.journal.append import JournalWriter

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from swarm_tui.cli.sweep_summary import NAMED, integration_lines, left_out_lines, open_lines
+from swarm_tui.cli.follow import NAMED, left_out_lines, open_lines
+from swarm_tui.cli.progress import integration_lines
 from swarm_tui.integrator.events import Integration
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.report import LeftOut

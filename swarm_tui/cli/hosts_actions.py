@@ -1,8 +1,10 @@
-"""`swarm-tui hosts add`: write a tested entry for `user@machine` to the settings of mngr."""
+"""Actions of `swarm-tui hosts`: add a tested entry to the settings of mngr, list, check and remove hosts."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
 import re
 import sys
 from dataclasses import replace
@@ -17,6 +19,7 @@ from swarm_tui.adapters.mngr_settings import (
     check_name,
     current_settings,
     entry_text,
+    find_host,
     mngr_environment,
     name_for,
     read_hosts,
@@ -25,13 +28,16 @@ from swarm_tui.adapters.mngr_settings import (
 )
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.adapters.ssh import HostKey, SshTarget, accepted_key, is_known, offered_keys, parse_target, remember
-from swarm_tui.cli.doctor import checks_as_text
-from swarm_tui.cli.hosts import confirm
+from swarm_tui.cli.doctor import checks_as_text, print_checks
+from swarm_tui.doctor.checks import Requirements, check_hosts, current_machine
 from swarm_tui.doctor.host_checks import judge_host, probe_host
 from swarm_tui.errors import AdapterError, SwarmError, UsageError
+from swarm_tui.model.formatting import counted
+from swarm_tui.model.shapes import ShownMachine
 
 REMOTE_FOLDER: Final = ".mngr-remote"
 # Used in the shells of agents and in git URLs.
+_FORCE: Final = "to remove the host anyway, add --force"
 _HOST_DIR: Final = re.compile(r"/[\w./+@-]*", re.ASCII)
 
 
@@ -129,3 +135,82 @@ async def _try_with_mngr(mngr: Mngr, host: MngrHost) -> None:
     if problems:
         remove_entry(host)
         raise SwarmError(f"ssh can reach {host.shown}, but mngr cannot: {problems[0]}; the entry was removed")
+
+
+def list_known(*, is_json: bool) -> int:
+    """Print the hosts."""
+    hosts = _known_hosts()
+    if is_json:
+        print(json.dumps([_as_json(host) for host in hosts], indent=1))
+    elif not hosts:
+        print("no hosts; to add one: `swarm-tui hosts add user@machine`")
+    else:
+        width = max(len(host.shown) for host in hosts)
+        print("\n".join(f"{host.shown:{width}}  {host.target.shown}  {host.host_dir}" for host in hosts))
+    return 0
+
+
+def _as_json(host: MngrHost) -> ShownMachine:
+    target = host.target
+    return {
+        "name": host.shown,
+        "provider": host.provider,
+        "user": target.user,
+        "address": target.address,
+        "port": target.port,
+        "key_file": target.key_file,
+        "known_hosts_file": target.known_hosts_file,
+        "host_dir": host.host_dir,
+        "settings": str(host.settings),
+    }
+
+
+def check_known(arguments: argparse.Namespace) -> int:
+    """Check hosts by name, or all; return the exit code."""
+    known = _known_hosts()
+    names = tuple(find_host(known, name).shown for name in arguments.names) or tuple(host.shown for host in known)
+    if not names:
+        print("no hosts; to add one: `swarm-tui hosts add user@machine`")
+        return 0
+    checks = asyncio.run(check_hosts(Requirements(agent=arguments.agent, hosts=names), current_machine()))
+    return print_checks(checks, is_json=arguments.json)
+
+
+async def remove_host(arguments: argparse.Namespace) -> int:
+    """Remove a host without agents from the settings of mngr."""
+    settings = current_settings((await find_mngr(arguments.mngr)).path)
+    host = find_host(_known_hosts(), arguments.name)
+    if not arguments.force:
+        try:
+            listed = await Mngr(settings.path, mngr_environment(settings)).list_agents(host.provider)
+        except AdapterError as error:
+            raise SwarmError(f"cannot list the agents on {host.shown}: {error.message}", _FORCE) from error
+        here = [
+            agent.name
+            for agent in listed.agents
+            if not host.neighbours or (agent.host and agent.host.name == host.name)
+        ]
+        if here:
+            raise UsageError(
+                f"{host.shown} has {counted(len(here), 'agent')}: {', '.join(here[:5])}",
+                "remove them with `swarm-tui clean`; after --force you can no longer reach them",
+            )
+        if listed.errors:
+            raise SwarmError(f"cannot list the agents on {host.shown}: {listed.errors[0].message}", _FORCE)
+    if not arguments.yes and not confirm(f"Remove {host.shown} ({host.target.shown}) from {host.settings}?"):
+        raise SwarmError("nothing was changed: not confirmed", "to skip the question, add --yes")
+    remove_entry(host)
+    print(f"removed {host.shown} from {host.settings}; the host itself did not change")
+    return 0
+
+
+def confirm(question: str) -> bool:
+    """Ask the user; without a terminal, return False."""
+    if not sys.stdin.isatty():
+        return False
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _known_hosts() -> list[MngrHost]:
+    return read_hosts(Path(current_settings("mngr").host_dir or ""), Path.cwd())
