@@ -10,6 +10,7 @@ from typing import Final, Literal, Protocol
 from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.hosts.registry import Hosts
+from swarm_tui.journal.events import Launched
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import Event
@@ -75,6 +76,19 @@ def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int, host
         state_dir=posixpath.join(host_dir, "agents", agent_id),
         work_dir=posixpath.join(host_dir, copies, f"{agent}-{attempt}"),
         host=host,
+    )
+
+
+def launched_event(test: str, address: AgentAddress, *, is_adopted: bool, own_folder: str = "") -> Launched:
+    """Return the event of an agent that was created, or of one that was created before and is adopted now."""
+    return Launched(
+        test=test,
+        agent_id=address.agent_id,
+        host=address.host,
+        work_dir=address.work_dir,
+        state_dir=address.state_dir,
+        own_folder=own_folder,
+        is_adopted=is_adopted,
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from swarm_tui.agents.observer import AnswerFile
 from swarm_tui.errors import SwarmError
@@ -55,18 +55,6 @@ class AnswerDelivery:
         self._messages = messages
         self._under_way: set[str] = set()
         self._tried_by_rule: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether an answer is being delivered."""
-        return bool(self._tasks)
-
-    def begin(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
-        """Start delivering answers."""
-        task = group.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def apply_rules(self, group: asyncio.TaskGroup) -> None:
         """Start answering the questions that match a rule."""
@@ -79,10 +67,7 @@ class AnswerDelivery:
                 rule = rule_for(self._context.state.rules, asked, record.own_places) if is_open else None
                 if rule is not None:
                     self._tried_by_rule.add(asked.item)
-                    self.begin(group, self._answer_by_rule(asked.item, rule.answer, rule.by, rule.id))
-
-    async def _answer_by_rule(self, item: str, text: str, by: str, rule: str) -> None:
-        await self.answer([item], text, by=by, rule=rule)
+                    group.create_task(self.answer([asked.item], rule.answer, by=rule.by, rule=rule.id))
 
     async def answer(self, items: Sequence[str], text: str, *, by: str, rule: str = "") -> AnswerResult:
         """Answer the first of these items, and the others if that succeeds."""

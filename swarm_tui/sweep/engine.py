@@ -270,7 +270,9 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
                 asyncio.run(integrate_sweep(context))
             except KeyboardInterrupt:
                 context.record(IntegrationFailed(reason="stopped; `swarm-tui integrate` repeats it"))
-                asyncio.run(_stop_integrator(context))
+                # No engine follows the integrator's agent.
+                with contextlib.suppress(SwarmError):
+                    asyncio.run(context.mngr.stop([integrator_of(context.spec)]))
                 raise
             finally:
                 # The end of the sweep is recorded as before.
@@ -284,24 +286,9 @@ def integrate_again(folder: SweepFolder, by: Who | None = None) -> SweepState:
 
 async def integrate_sweep(context: SweepContext) -> None:
     try:
-        await RunningSweep(context, is_integrating_only=True).run(_NoRequests())
+        await RunningSweep(context, is_integrating_only=True).run()
     except BaseExceptionGroup as errors:
         raise first_error(errors) from errors
-
-
-class _NoRequests:
-    """Without an engine there are no requests."""
-
-    is_busy = False
-
-    def carry_out_new(self, group: asyncio.TaskGroup) -> None:
-        """Do nothing."""
-
-
-async def _stop_integrator(context: SweepContext) -> None:
-    """Stop the integrator's agent, which no engine follows."""
-    with contextlib.suppress(SwarmError):
-        await context.mngr.stop([integrator_of(context.spec)])
 
 
 if __name__ == "__main__":

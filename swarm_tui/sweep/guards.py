@@ -40,12 +40,6 @@ class BudgetGuard:
         self._messages = messages
         self._asked_at: dict[str, float] = {}
         """When each agent was asked, by the monotonic clock; after a resume, when this engine first saw it."""
-        self._tasks: set[asyncio.Task[list[str]]] = set()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether an agent is being asked."""
-        return bool(self._tasks)
 
     def work(self, group: asyncio.TaskGroup, now: float) -> list[str]:
         """Record the events that are due. Return the tests whose agents were asked to submit and did not in time."""
@@ -57,9 +51,7 @@ class BudgetGuard:
             context.record(event)
             if isinstance(event, OverBudget):
                 text = budget.SUBMIT_NOW.format(budget=limit_text(event.budget))
-                task = group.create_task(self._messages.send([event.test], text, by="the budget"))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                group.create_task(self._messages.send([event.test], text, by="the budget"))
         asked = [test for test in working if context.state.record_of(test).over_budget_at is not None]
         self._asked_at = {test: self._asked_at.get(test, now) for test in asked}
         return [test for test, since in self._asked_at.items() if now - since >= self.grace]
@@ -108,7 +100,6 @@ class StuckAgents:
     agents: AgentWatches
     messages: AgentMessages
     _due: float = 0.0
-    _nudges: set[asyncio.Task[list[str]]] = field(default_factory=set)
 
     def work(self, group: asyncio.TaskGroup, clock: float) -> None:
         """Record the events that are due; `clock` is the time since 1970."""
@@ -121,9 +112,7 @@ class StuckAgents:
             self.context.record(event)
             if event.is_nudged:
                 text = stuck.NUDGE.format(reason=event.reason)
-                task = group.create_task(self.messages.send([event.test], text, by=OURS))
-                self._nudges.add(task)
-                task.add_done_callback(self._nudges.discard)
+                group.create_task(self.messages.send([event.test], text, by=OURS))
 
 
 @dataclass(slots=True)

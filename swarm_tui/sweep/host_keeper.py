@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.hosts.events import HostBack, HostGone, HostLost, HostSeen
 from swarm_tui.hosts.protocol import AgentFile, AgentStatus, HostReport, HostUnreachable, ReadRequest
-from swarm_tui.journal.events import Launched
 from swarm_tui.model.formatting import duration
 from swarm_tui.model.results import State
-from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_id_of
+from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_id_of, launched_event
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.host_pool import HostUse
 from swarm_tui.sweep.job import TestJob
@@ -43,16 +42,7 @@ async def resume_on_host(sweep: RunningSweep, host: str) -> None:
         is_last = status.address.agent_id == agent_id_of(context.spec, status.name, record.attempt)
         is_of_use = status.state in _LIVING or archive is not None
         if is_last and is_of_use and sweep.is_queued(record.test):
-            context.record(
-                Launched(
-                    test=record.test,
-                    agent_id=status.address.agent_id,
-                    host=host,
-                    work_dir=status.address.work_dir,
-                    state_dir=status.address.state_dir,
-                    is_adopted=True,
-                )
-            )
+            context.record(launched_event(record.test, status.address, is_adopted=True))
             sweep.adopt(TestJob(record.test, context.spec))
         elif status.state != "STOPPED":
             sweep.stopper.stop_left_over(status.address, is_working=True)

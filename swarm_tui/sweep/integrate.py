@@ -238,10 +238,9 @@ def record_no_branch(context: SweepContext, inputs: IntegratorInputs) -> None:
 
 
 def _summary(outcome: IntegratorReport, fixes: int) -> str:
-    words = [f"{fixes} fixes" if fixes != 1 else "1 fix"]
+    words = [counted(fixes, "fix", "fixes")]
     if outcome.squashed_commit_hash:
-        count = len(outcome.squashed_branches)
-        words.append(f"test and doc work of {count} {'agents' if count != 1 else 'agent'} in one commit")
+        words.append(f"test and doc work of {counted(len(outcome.squashed_branches), 'agent')} in one commit")
     final = (outcome.model_extra or {}).get("final_run")
     if isinstance(final, dict) and isinstance(final.get("passed"), int):
         failed = final.get("failed")

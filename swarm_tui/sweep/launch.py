@@ -27,7 +27,7 @@ from swarm_tui.hosts.preparation import TASK_FILE, AgentPaths, local_paths, path
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, ReadRequest
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import RECORDING
-from swarm_tui.journal.events import Harvesting, Launched, Launching
+from swarm_tui.journal.events import Harvesting, Launching
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
@@ -41,6 +41,7 @@ from swarm_tui.sweep.agent_context import (
     LABEL_TEST,
     ROLE_MAPPER,
     held_refs,
+    launched_event,
     pulled_ref,
     recorded_address,
     slug_of,
@@ -182,17 +183,7 @@ async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCA
     await protect(context, address)
     if spec.is_recorded:
         await record_agent(context, address, attempt)
-    context.record(
-        Launched(
-            test=job.key,
-            agent_id=address.agent_id,
-            host=address.host,
-            work_dir=address.work_dir,
-            state_dir=address.state_dir,
-            own_folder=around.folder,
-            is_adopted=is_adopted,
-        )
-    )
+    context.record(launched_event(job.key, address, is_adopted=is_adopted, own_folder=around.folder))
 
 
 async def surroundings_of(context: SweepContext, address: AgentAddress, own: Path) -> AgentPaths:

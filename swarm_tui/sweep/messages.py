@@ -28,21 +28,13 @@ class AgentMessages:
     def __init__(self, context: AgentContext, agents: AgentWatches) -> None:
         self._context = context
         self._agents = agents
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a message is being sent."""
-        return bool(self._tasks)
 
     def answer_question(self, group: asyncio.TaskGroup, watch: AgentFollower) -> None:
         """Start answering a question from the records, if this sweep does that."""
         spec = self._context.spec
         if spec.answers_itself and spec.records:
             text = recorded_answer(Path(spec.records), watch.task.key, watch.questions)
-            task = group.create_task(self._send_quietly(watch.task.key, text))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            group.create_task(self._send_quietly(watch.task.key, text))
 
     async def _send_quietly(self, test: str, text: str) -> None:
         for _ in range(_ATTEMPTS):

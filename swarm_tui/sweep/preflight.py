@@ -70,29 +70,19 @@ class BaselineRuns:
         return classify(self.together.get(test, ()), self.alone.get(test, ()), self.in_order.get(test, ""))
 
 
-async def run_baseline(
-    copies: TestCopies,
-    tree: str,
-    tests: Sequence[str],
-    count: int,
-    live: Live,
-    time_limit: float = LONGEST_BASELINE,
-) -> BaselineRuns:
-    """Run each test `count` times in concurrent copies, then the failed tests as often in a separate process each.
+@dataclass(slots=True)
+class _BaselineSession:
+    """Runs each test `count` times in concurrent copies, then the failed tests as often in a separate process each.
 
     With one run the copies share the tests; with more, each copy runs all of them at the same time as the others. If
     the time allows, the red tests are run once more after all tests that come before them.
     """
-    return await _BaselineSession(copies, tree, count, live, time.monotonic() + time_limit).run(tests)
 
-
-@dataclass(slots=True)
-class _BaselineSession:
     copies: TestCopies
     tree: str
     count: int
     live: Live
-    deadline: float
+    deadline: float = field(default_factory=lambda: time.monotonic() + LONGEST_BASELINE)
     runs: BaselineRuns = field(default_factory=BaselineRuns)
     total: int = 0
     done: int = 0
@@ -283,7 +273,8 @@ class Preflight:
         )
         status = [f"baseline: 0 of {count * len(found.tests)} runs"]
         with self._ticking(lambda: status[-1]):
-            runs = await run_baseline(copies, self._tree, [test for test, _, _ in found.tests], count, status.append)
+            session = _BaselineSession(copies, self._tree, count, status.append)
+            runs = await session.run([test for test, _, _ in found.tests])
         baselines = {test: runs.baseline_of(test) for test, _, _ in found.tests}
         causes: dict[Cause, list[str]] = {}
         for test, file, _ in found.tests:

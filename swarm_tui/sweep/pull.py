@@ -464,7 +464,8 @@ async def pull_work(
     try:
         _, problem = await asyncio.gather(_keep_screen(host, agent, folder), _pull_archive(host, agent, folder, notes))
         await pull_transcript(host, agent, folder, sources)
-        await _pull_used_code(host, agent, folder)
+        # Later sweeps choose tests by the code that each used.
+        await host.fetch_file(AgentFile(agent, USED_PATH).full_path, folder / USED_FILE, limit=USED_LIMIT)
         bundle = folder / BUNDLE_FILE
         fetched = await fetch_agent_commits(
             repository,
@@ -504,11 +505,6 @@ def read_output(folder: Path, name: str, limit: int = OUTCOME_SIZE_LIMIT) -> byt
     except OSError as error:
         raise_shortage(error)
         return None
-
-
-async def _pull_used_code(host: Host, agent: AgentAddress, folder: Path) -> None:
-    """Keep the code that the test used in its first run, for later sweeps."""
-    await host.fetch_file(AgentFile(agent, USED_PATH).full_path, folder / USED_FILE, limit=USED_LIMIT)
 
 
 async def _pull_archive(host: Host, agent: AgentAddress, folder: Path, notes: list[str]) -> str | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from msgspec import structs
 
@@ -38,14 +37,8 @@ class RequestHandler:
         self._context = context
         self._sweep = sweep
         self._follower = RequestFollower(context.folder)
-        self._under_way: set[asyncio.Task[None]] = set()
-        """Requests that take some time."""
         # An unanswered request to stop an earlier engine must not stop this one.
         self._is_first_read = True
-
-    @property
-    def is_busy(self) -> bool:
-        return bool(self._under_way)
 
     def carry_out_new(self, group: asyncio.TaskGroup) -> None:
         requests, refused = self._follower.read()
@@ -79,7 +72,7 @@ class RequestHandler:
                 self._context.record(QueueHeld(tests=self._known(request.tests), reason=f"asked for by {by}"))
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
             case RequestKind.RELEASE if not request.tests and self._context.state.access.is_holding(time.time()):
-                self._begin(group, self._release(request, by))
+                group.create_task(self._release(request, by))
             case RequestKind.RELEASE:
                 self._context.record(QueueReleased(tests=self._known(request.tests)))
                 self._answer(
@@ -90,11 +83,11 @@ class RequestHandler:
             case RequestKind.BUDGET | RequestKind.BUDGET_EACH:
                 self._change_budget(request, by)
             case RequestKind.MESSAGE:
-                self._begin(group, self._send(request, by))
+                group.create_task(self._send(request, by))
             case RequestKind.ANSWER if not request.items:
                 self._answer(request, problem="no question is named")
             case RequestKind.ANSWER:
-                self._sweep.answers.begin(group, self._answer_items(request, by))
+                group.create_task(self._answer_items(request, by))
             case RequestKind.MAKE_RULE:
                 self._make_rule(request, by)
             case RequestKind.END_RULE:
@@ -107,11 +100,6 @@ class RequestHandler:
                     detail="the integration begins when all tests have results",
                     problem="" if is_wanted else "this sweep has no integrator; run `swarm-tui integrate`",
                 )
-
-    def _begin(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
-        task = group.create_task(work)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
 
     async def _release(self, request: Request, by: str) -> None:
         problem = await self._sweep.throttled.release(by)

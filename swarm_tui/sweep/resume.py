@@ -14,7 +14,7 @@ from swarm_tui.agents.judging import ENDED_BY_ITSELF, AgentEnd
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentStatus, HostUnreachable, ReadRequest
 from swarm_tui.hosts.registry import open_hosts
-from swarm_tui.journal.events import AgentsStopped, Harvested, Launched, Queued
+from swarm_tui.journal.events import AgentsStopped, Harvested, Queued
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
@@ -23,7 +23,7 @@ from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.sweep.agent import SWEEP_STOPPED
-from swarm_tui.sweep.agent_context import agent_id_of, recorded_address
+from swarm_tui.sweep.agent_context import agent_id_of, launched_event, recorded_address
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.integrator import continued_integration
 from swarm_tui.sweep.job import TestJob
@@ -48,15 +48,12 @@ async def check_continued(folder: SweepFolder, spec: SweepSpec) -> None:
         raise UsageError(f"{folder.root} is a copy of a sweep", f"resume the original: {expected}")
     local = open_hosts(spec).local
     # The sweep may be the first of all, and mngr creates its folder with its first agent.
-    if not spec.access and not Path(local.host_dir).is_dir() and _has_agents(folder):
+    is_elsewhere = not spec.access and not Path(local.host_dir).is_dir()
+    if is_elsewhere and any(record.agent_id for record in open_sweep(folder).state.tests()):
         raise UsageError(
             f"mngr's folder {local.host_dir} is not on this machine",
             "resume the sweep on the machine where it was started",
         )
-
-
-def _has_agents(folder: SweepFolder) -> bool:
-    return any(record.agent_id for record in open_sweep(folder).state.tests())
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +115,15 @@ class Resumer:
                 if agent is not None:
                     self._queued_again.append((record, agent, ""))
             case State.LAUNCHING:
-                if agent is not None and (agent.state != "STOPPED" or await self._has_archive(agent.address)):
-                    await self._adopt(record, agent)
-                else:
-                    self._queued_again.append((record, agent, "its launch was interrupted"))
+                is_living = agent is not None and agent.state != "STOPPED"
+                await self._adopt_or_queue(record, agent, "its launch was interrupted", is_living=is_living)
             case State.RUNNING | State.WAITING | State.HARVESTING:
                 await self._resume_working(record, agent)
             case State.STOPPED if record.reason == SWEEP_STOPPED:
                 # It may have submitted its work after the stop was recorded.
-                if agent is not None and await self._has_archive(agent.address):
-                    await self._adopt(record, agent)
-                    return
-                self._queued_again.append((record, agent, "the sweep was resumed"))
+                await self._adopt_or_queue(record, agent, "the sweep was resumed")
             case State.DONE if record.harvest.end == AgentEnd.OUT_OF_RESOURCES:
-                if agent is not None and await self._has_archive(agent.address):
-                    await self._adopt(record, agent)
-                    return
-                self._queued_again.append((record, agent, "this machine had run out of resources"))
+                await self._adopt_or_queue(record, agent, "this machine had run out of resources")
             case State.DONE if self.is_relaunching and record.harvest.end in LOST_ENDS:
                 self._queued_again.append((record, agent, f"relaunched: {record.reason}"))
 
@@ -166,17 +155,16 @@ class Resumer:
         ids = (agent_id_of(self.context.spec, record.agent, attempt) for attempt in attempts)
         return next((agents[agent_id] for agent_id in ids if agent_id in agents), None)
 
+    async def _adopt_or_queue(
+        self, record: TestRecord, agent: AgentStatus | None, reason: str, *, is_living: bool = False
+    ) -> None:
+        if agent is not None and (is_living or await self._has_archive(agent.address)):
+            await self._adopt(record, agent)
+        else:
+            self._queued_again.append((record, agent, reason))
+
     async def _adopt(self, record: TestRecord, agent: AgentStatus) -> None:
-        self.context.record(
-            Launched(
-                test=record.test,
-                agent_id=agent.address.agent_id,
-                host=agent.address.host,
-                work_dir=agent.address.work_dir,
-                state_dir=agent.address.state_dir,
-                is_adopted=True,
-            )
-        )
+        self.context.record(launched_event(record.test, agent.address, is_adopted=True))
         if record.state is State.LAUNCHING:
             await protect(self.context, agent.address)
         self._watch(record.test)

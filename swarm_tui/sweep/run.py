@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
 from swarm_tui.agents.judging import AgentEnd
@@ -34,6 +34,9 @@ from swarm_tui.sweep.slots import next_launches, slots_taken
 from swarm_tui.sweep.stop import Stopper
 from swarm_tui.sweep.verify import ClaimChecks, is_unchecked
 from swarm_tui.sweep.watch import AgentFollower, read_new_events
+
+if TYPE_CHECKING:
+    from swarm_tui.sweep.requests import RequestHandler
 
 TICK: Final = 0.1
 TICKS_OF_ROUND: Final = 5
@@ -107,15 +110,6 @@ class Wakeup:
         return None
 
 
-class Requests(Protocol):
-    """The requests of users."""
-
-    @property
-    def is_busy(self) -> bool: ...
-
-    def carry_out_new(self, group: asyncio.TaskGroup) -> None: ...
-
-
 class RunningSweep:
     """Runs one sweep on one event loop. Only git and the writing of large files use threads.
 
@@ -149,7 +143,9 @@ class RunningSweep:
         self._returning: set[str] = set()
         """Hosts that are back, but whose agents are not known yet."""
         self.budget_guard = BudgetGuard(context, self, self.messages)
-        self.throttled = ThrottledAgents(context, self, self.messages, self._relaunch)
+        self.throttled = ThrottledAgents(
+            context, self, self.messages, lambda test, reason: self.stop_test(test, Stop(reason, is_retried=True))
+        )
         self._stuck_agents = StuckAgents(context, self, self.messages)
         self._pattern_guard = PatternGuard(context)
         self._edit_watch = EditWatch(context, self)
@@ -167,8 +163,8 @@ class RunningSweep:
                 self.add(record.test)
                 self.checks.add(record.test)
 
-    async def run(self, inbox: Requests) -> None:
-        """Run until no work is left, or until the sweep is stopped."""
+    async def run(self, inbox: RequestHandler | None = None) -> None:
+        """Run until no work is left, or until the sweep is stopped; `inbox` has the requests of users."""
         await integrate_pending(self.context)
         self._wakeup.begin()
         try:
@@ -179,14 +175,15 @@ class RunningSweep:
         if self.new_hosts is not None:
             await self.new_hosts.end()
 
-    async def _work(self, inbox: Requests) -> None:
+    async def _work(self, inbox: RequestHandler | None) -> None:
         async with asyncio.TaskGroup() as self.group:
             self._is_running = True
             for agent in list(self.agents.values()):
                 self.group.create_task(run_agent(self, agent))
             while True:
                 now = time.monotonic()
-                self._read_requests(inbox)
+                if inbox is not None:
+                    self._read_requests(inbox)
                 await self._read_files(now)
                 if now >= self._status_due:
                     self._status_due = now + STATUS_INTERVAL
@@ -194,7 +191,8 @@ class RunningSweep:
                     await self._read_statuses(now)
                     self.throttled.work(self.group, time.time())
                     self._stuck_agents.work(self.group, time.time())
-                self._hold_to_budget(now)
+                for test in self.budget_guard.work(self.group, now):
+                    self._tell(test, AgentEnd.OVER_BUDGET)
                 self._watch_patterns(now)
                 self.answers.apply_rules(self.group)
                 self.checks.work(self.group, self.hosts.unreachable, self.hosts.gone)
@@ -203,8 +201,8 @@ class RunningSweep:
                 self.stopper.work(self.group, is_last=is_last)
                 if is_last:
                     self._integrate(now)
-                parts = (self.stopper, self.messages, self.answers, self.budget_guard, inbox)
-                if is_last and not self.agents and not any(part.is_busy for part in parts):
+                # Messages and answers that are still being sent end with the group: their agents are gone.
+                if is_last and not self.agents and not self.stopper.is_busy:
                     break
                 await self._pause()
 
@@ -255,9 +253,6 @@ class RunningSweep:
             self.is_integration_due = self.is_integration_due or stop.is_retried
         elif stop.is_retried:
             self.add(test).tell(stop)
-
-    def _relaunch(self, test: str, reason: str) -> None:
-        self.stop_test(test, Stop(reason, is_retried=True))
 
     def stop_sweep(self, reason: str) -> None:
         """Launch nothing more, pull submitted work and stop the other agents; `resume` continues."""
@@ -338,7 +333,7 @@ class RunningSweep:
 
     # Polls
 
-    def _read_requests(self, inbox: Requests) -> None:
+    def _read_requests(self, inbox: RequestHandler) -> None:
         try:
             inbox.carry_out_new(self.group)
         except JournalError as error:
@@ -435,10 +430,6 @@ class RunningSweep:
             self.new_hosts.look(self)
 
     # Guards
-
-    def _hold_to_budget(self, now: float) -> None:
-        for test in self.budget_guard.work(self.group, now):
-            self._tell(test, AgentEnd.OVER_BUDGET)
 
     def _watch_patterns(self, now: float) -> None:
         self._pattern_guard.work(now)

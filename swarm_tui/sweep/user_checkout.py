@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from swarm_tui.adapters.git import Repository
 from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import SweepFolder, write_beside
-from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 from swarm_tui.sweep.context import SweepContext
@@ -143,7 +142,7 @@ def _makers_of(context: SweepContext, changes: Iterable[CheckoutDifference]) -> 
     in_root: list[str] = []
     for record in context.state.tests() if wanted else ():
         try:
-            content = read_regular(_transcript_of(context, record), _TRANSCRIPT_LIMIT)
+            content = read_regular(context.folder.agent(record.agent) / HARVESTED_NAME, _TRANSCRIPT_LIMIT)
         except OSError:
             continue
         for change, found in forms.items():
@@ -152,10 +151,6 @@ def _makers_of(context: SweepContext, changes: Iterable[CheckoutDifference]) -> 
         if of_root.search(content):
             in_root.append(record.test)
     return {change: _words_of_makers(names[change], in_root) for change in wanted}
-
-
-def _transcript_of(context: SweepContext, record: TestRecord) -> Path:
-    return context.folder.agent(record.agent) / HARVESTED_NAME
 
 
 def _forms_of(path: Path) -> tuple[bytes, ...]:

@@ -101,7 +101,8 @@ class ClaimChecks:
         """Start as many checks as each host may run. Checks on unreachable hosts wait."""
         records = [self._context.state.record_of(test) for test in self._waiting]
         busy = Counter(_host_of(self._context.state.record_of(test)) for test in self.running)
-        busy_groups = self._groups_of_agents() if any(record.group for record in records) else set()
+        tests = self._context.state.tests() if any(record.group for record in records) else ()
+        busy_groups = {record.group for record in tests if record.state in LIVING_STATES}
         for record in records:
             test, host = record.test, _host_of(record)
             if not is_unchecked(record):
@@ -115,9 +116,6 @@ class ClaimChecks:
             busy[host] += 1
             self.running[test] = task = group.create_task(self._check(record))
             task.add_done_callback(lambda _, test=test: self.running.pop(test, None))  # type: ignore[misc]
-
-    def _groups_of_agents(self) -> set[str]:
-        return {record.group for record in self._context.state.tests() if record.state in LIVING_STATES}
 
     def cancel(self) -> None:
         """Stop all checks and start no more. `resume` checks the remaining claims."""

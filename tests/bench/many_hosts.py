@@ -41,6 +41,7 @@ from swarm_tui.model.spec import MngrSettings
 from swarm_tui.room.store import SweepConclusions
 from swarm_tui.simulate.feeder import main as feed
 from swarm_tui.sweep.job import TestJob
+from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
 from tests.bench.room_latency import measure_room, print_measured
 from tests.sweep.scripted_sweep import QuickMngr, record_launch, scripted_sweep
@@ -116,13 +117,10 @@ class SilentLink(SshLink):
             self.mirror.take({"t": "probe", **probe})
 
 
-class NoRequests:
+class NoRequests(RequestHandler):
     """Nobody asks the engine for anything; its rounds are counted."""
 
-    is_busy = False
-
-    def __init__(self) -> None:
-        self.rounds = 0
+    rounds = 0
 
     def carry_out_new(self, group: asyncio.TaskGroup) -> None:
         self.rounds += 1
@@ -146,7 +144,7 @@ async def _run_engine(agents: int, hosts: int, root: Path) -> None:
         record_launch(context, record, address)
         runner.adopt(TestJob(record.test, context.spec))
         _add_agent(probes[address.host], address.agent_id, record.agent, address.work_dir)
-    inbox = NoRequests()
+    inbox = NoRequests(context, runner)
     talking = asyncio.ensure_future(_talk(links, probes))
     used, began, written = time.process_time(), time.monotonic(), context.folder.events.stat().st_size
     with contextlib.suppress(TimeoutError):
