@@ -181,7 +181,7 @@ def revert_for_real(
     """Revert in the work tree of a clone, skipping conflicts. Return the tree, and the unmerged paths of each conflict.
 
     git also stops without an unmerged path if the rename of a folder is ambiguous. If a file is renamed onto another
-    one and both have changed, git commits conflict markers; that counts as a conflict.
+    one and both have changed, git commits conflict markers; that counts as a conflict, and so does a crash of git.
     """
     project.git("clone", "--quiet", "--shared", ".", str(scratch))
     clone = GitProject(scratch)
@@ -193,7 +193,11 @@ def revert_for_real(
             conflicts[commit] = set()
             clone.git("reset", "--quiet", "--hard", "HEAD~1")
         elif done.returncode:
-            if b"error: could not revert" in done.stderr:
+            if done.returncode != 1:
+                # Some versions cannot write the result of a file that is in the way of a renamed folder.
+                conflicts[commit] = set()
+                (scratch / ".git/index.lock").unlink(missing_ok=True)
+            elif b"error: could not revert" in done.stderr:
                 unmerged = clone.git("diff", "--name-only", "--diff-filter=U", "-z").split("\0")
                 conflicts[commit] = {_KEPT_BESIDE.sub("", path) for path in unmerged if path}
             clone.git("revert", "--skip", codes=None)
