@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from traceback import walk_stack
+from types import FrameType
 
 import pytest
 from textual.pilot import Pilot
@@ -20,6 +23,7 @@ from swarm_tui.room.app import RoomApp
 from swarm_tui.room.fixes.screen import FixesScreen
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store
+from swarm_tui.room.widgets.lines import Band
 from tests.git_project import GitProject, file_contents
 from tests.room.scenes import resize, text_on_screen
 from tests.waiting import eventually
@@ -93,6 +97,25 @@ async def test_verdict_key_moves_to_next_open_fix(project: GitProject, tmp_path:
         await pilot.press("u")
         assert verdicts_of(screen) == ["keep", "", ""]
         assert app.closing_line() == "reviewed 1 of 3, 0 reverted, 2 open"
+
+
+async def test_plan_line_is_few_calls_below_verdict_key(project: GitProject, tmp_path: Path) -> None:
+    chains: list[list[str]] = []
+
+    def follow(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is Band.show.__code__ and frame.f_locals["self"].id == "plan":
+            codes = [caller.f_code for caller, _ in walk_stack(frame)]
+            chains.append([code.co_name for code in codes if "swarm_tui/room" in code.co_filename])
+
+    async with merge_view(project, tmp_path) as (_, _, pilot):
+        sys.setprofile(follow)
+        try:
+            await pilot.press("n")
+        finally:
+            sys.setprofile(None)
+    of_key = next(chain for chain in chains if "press_key" in chain)
+    # Four functions before these deliver the key: `RoomApp.on_event` and three of `KeyQueue`.
+    assert len(of_key) <= 15 - 4, of_key
 
 
 async def test_unlisted_commits_are_counted(project: GitProject, tmp_path: Path) -> None:

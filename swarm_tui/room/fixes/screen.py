@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from textual.containers import Container
 from textual.widget import Widget
 from textual.worker import Worker, WorkType
 
-from swarm_tui.adapters.git.checkouts import check_out_tree
-from swarm_tui.adapters.processes.foreground import editor_command
-from swarm_tui.adapters.processes.run import finish_in_thread
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.requests import RequestKind
 from swarm_tui.model.commits import Diff
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import Change
-from swarm_tui.review.open import difference_of, hunk_text
+from swarm_tui.review.open import hunk_text
 from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import Verdict
 from swarm_tui.room.actions import action
@@ -31,7 +26,7 @@ from swarm_tui.room.draw.code import draw_ahead
 from swarm_tui.room.draw.frame import LOW
 from swarm_tui.room.draw.spans import Line, Span, wrap_text
 from swarm_tui.room.external import run_in_terminal
-from swarm_tui.room.fixes.conflict import resolve_conflict, swap_in
+from swarm_tui.room.fixes.dialogs import apply_with_question, open_plan_tree, resolve_conflict, swap_in
 from swarm_tui.room.fixes.draw import (
     draw_effect,
     draw_evidence,
@@ -49,8 +44,8 @@ from swarm_tui.room.fixes.view import (
     no_fixes_view,
     plan_summary,
     plan_view,
-    proposal_details,
     report_lines,
+    why_no_report,
 )
 from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.store import EngineState, SweepChanged
@@ -90,6 +85,16 @@ class FixLines(Lines):
     def draw_line(self, index: int, width: int) -> Line:
         assert self.session is not None, "the list is empty without a review"
         return draw_fix(fix_view(self.session, self.rows[index]), width)
+
+
+def of_fix(reason: Callable[[ReviewSession, Change], str]) -> Callable[[FixesScreen], str]:
+    """Return a function that returns why an action on the fix under the cursor is unavailable."""
+    return lambda screen: screen.why_no_fix() or reason(*screen.reviewed())
+
+
+def of_review(reason: Callable[[ReviewSession], str]) -> Callable[[FixesScreen], str]:
+    """Return a function that returns why an action on the review is unavailable."""
+    return lambda screen: screen.why_no_fix() if screen.session is None else reason(screen.session)
 
 
 class FixesScreen(RoomScreen):
@@ -159,10 +164,11 @@ class FixesScreen(RoomScreen):
         assert self.session is not None, "not available without a review"
         return self.session
 
-    def _reviewed(self) -> tuple[ReviewSession, Change]:
+    def reviewed(self) -> tuple[ReviewSession, Change]:
         """Return the review and the fix under the cursor. Call it only if `why_no_fix` returns ""."""
-        assert self.current_fix is not None, "not available without a fix"
-        return self._open_session, self.current_fix
+        assert self.session is not None, "not available without a review"
+        assert self.session.current is not None, "not available without a fix"
+        return self.session, self.session.current
 
     def start(self, work: Callable[[], Awaitable[None]], group: str) -> Worker[None]:
         """Start a worker in place of the worker of this group. Its error is shown as a message."""
@@ -464,7 +470,7 @@ class FixesScreen(RoomScreen):
     @action("l", "fixes.later", "later", "Decide later; go to the next open one", why_no_fix, (Verdict.LATER,))
     @action("u", "fixes.clear", "", "Remove the verdict on this fix", why_no_fix, (Verdict.CLEAR,))
     def decide(self, verdict: Verdict) -> None:
-        session, fix = self._reviewed()
+        session, fix = self.reviewed()
         session.decide(fix, verdict)
 
     def why_not_undo(self) -> str:
@@ -478,20 +484,16 @@ class FixesScreen(RoomScreen):
     def redo(self) -> None:
         self._open_session.redo()
 
-    def why_no_hunks(self) -> str:
-        return self.why_no_fix() or ReviewSession.why_not_split(*self._reviewed())
-
-    @action("H", "fixes.hunks", "hunks", "Keep or revert this fix hunk by hunk", why_no_hunks, rank=6)
+    @action("H", "fixes.hunks", "hunks", "Keep or revert this fix hunk by hunk", of_fix(ReviewSession.why_not_split),
+            rank=6)  # fmt: skip
     def split(self) -> None:
-        session, fix = self._reviewed()
+        session, fix = self.reviewed()
         self.start(partial(session.split, fix), "parts")
 
     # The plan.
 
-    def why_not_apply(self) -> str:
-        return self.session.why_not_apply() if self.session is not None else self.why_no_fix()
-
-    @action("A", "fixes.apply", "apply", "Apply the plan on a separate branch; asks first", why_not_apply)
+    @action("A", "fixes.apply", "apply", "Apply the plan on a separate branch; asks first",
+            of_review(ReviewSession.why_not_apply))  # fmt: skip
     def apply(self) -> None:
         session = self._open_session
         words, detail = plan_summary(session)
@@ -503,22 +505,9 @@ class FixesScreen(RoomScreen):
         def apply(value: str) -> None:
             # Keys typed before the question is shown are not verdicts.
             self.room.hold_keys()
-            self.start(partial(self._apply, session, is_drop=value == "drop"), "apply")
+            self.start(partial(apply_with_question, self, session, is_drop=value == "drop"), "apply")
 
         self.choose(f"Apply: {words}", entries, apply)
-
-    async def _apply(self, session: ReviewSession, *, is_drop: bool) -> None:
-        try:
-            proposal = await asyncio.to_thread(session.propose, is_drop=is_drop)
-        finally:
-            self.room.drop_held_keys()
-        question = f"Create {proposal.branch}? Your checkout is unchanged."
-        if not await self.confirm(question, proposal_details(session, proposal)):
-            self.show_message("nothing was created")
-            return
-        applied, hint = await session.apply(proposal)
-        self.store.note("info", f"applied on {applied.branch}: {session.review.closing_line()}")
-        self.show_message(f"Created. To check it out: {hint}", "good")
 
     async def confirm(self, question: str, details: Iterable[str] = ()) -> bool:
         """Ask a question in a dialog. Call it from a worker."""
@@ -535,32 +524,23 @@ class FixesScreen(RoomScreen):
         self._place_evidence()
         self.call_after_refresh(self._show_evidence)
 
-    def why_not_resolve(self) -> str:
-        if self.session is None or self.current_fix is None:
-            return self.why_no_fix()
-        if self.current_fix in self.session.review.left_out:
-            return "this fix is not on the branch: press s to swap it in"
-        is_conflicting = self.session.conflict_of(self.current_fix) is not None
-        return "" if is_conflicting else "reverting this fix does not conflict"
-
-    @action("c", "fixes.resolve", "conflict", "Resolve a conflict between this revert and a kept fix", why_not_resolve)
+    @action("c", "fixes.resolve", "conflict", "Resolve a conflict between this revert and a kept fix",
+            of_fix(ReviewSession.why_not_resolve))  # fmt: skip
     def resolve(self) -> None:
-        session, fix = self._reviewed()
+        session, fix = self.reviewed()
         self.show_message(f"searching for conflicts of {session.number(fix.id)} …")
         self.start(partial(resolve_conflict, self, session, fix), "resolve")
 
     # Sending back.
 
     def why_not_send(self) -> str:
-        if self.session is None or self.current_fix is None:
-            return self.why_no_fix()
         not_now = self.store.why_no_requests() if self.store.engine is EngineState.ELSEWHERE else ""
-        return self.session.why_not_send_back(self.current_fix) or not_now
+        return self.why_no_fix() or ReviewSession.why_not_send_back(*self.reviewed()) or not_now
 
     @action("r", "fixes.send_back", "send back", "Send this fix or hunk back to its agent, with a comment",
             why_not_send, opens_box=True)  # fmt: skip
     def send_back(self) -> None:
-        session, fix = self._reviewed()
+        session, fix = self.reviewed()
         record = session.records_of(fix)[0]
 
         async def deliver(comment: str) -> str:
@@ -582,19 +562,13 @@ class FixesScreen(RoomScreen):
         started = "" if self.store.engine is EngineState.RUNNING else f": {self.room.resume_sweep()}"
         self.show_message(f"{session.number(fix.id)}: requested to send it back to {record.agent}{started}")
 
-    def why_no_difference(self) -> str:
-        if self.session is None or self.current_fix is None:
-            return self.why_no_fix()
-        return "" if self.session.returned(self.current_fix) is not None else "it was not sent back"
-
-    @action("v", "fixes.versions", "", "Show what its agent changed after it was sent back", why_no_difference)
+    @action("v", "fixes.versions", "", "Show what its agent changed after it was sent back",
+            of_fix(ReviewSession.why_no_difference))  # fmt: skip
     def show_difference(self) -> None:
-        self.start(partial(self._show_difference, *self._reviewed()), "net")
+        self.start(partial(self._show_difference, *self.reviewed()), "net")
 
     async def _show_difference(self, session: ReviewSession, fix: Change) -> None:
-        returned = session.returned(fix)
-        assert returned is not None, "only for a fix that was sent back"
-        diff = await asyncio.to_thread(difference_of, session.review, fix, returned)
+        diff = await asyncio.to_thread(session.difference, fix)
         if diff is None or not diff.files:
             gone = "the previous commit is missing" if diff is None else "no difference to the previous version"
             self.show_message(gone, "warning")
@@ -608,18 +582,15 @@ class FixesScreen(RoomScreen):
 
     @action("T", "fixes.test", "test", "Run the tests of this fix without it, to see which fail", why_not_run)
     def run_without_fix(self) -> None:
-        session, fix = self._reviewed()
+        session, fix = self.reviewed()
         self._test_run = self.start(partial(session.run_without, fix), "tests")
 
     @action("V", "fixes.test_plan", "", "Run all tests of the sweep on the plan", why_not_run)
     def run_plan(self) -> None:
         self._test_run = self.start(self._open_session.run_plan, "tests")
 
-    def why_not_measure(self) -> str:
-        return self.why_not_run() or self._open_session.why_not_measure()
-
     @action("W", "fixes.teeth", "weaker", "Measure whether changed tests detect fewer bugs than before",
-            why_not_measure)  # fmt: skip
+            lambda screen: screen.why_not_run() or screen.session.why_not_measure())  # fmt: skip
     def measure_strength(self) -> None:
         self._test_run = self.start(self._open_session.measure_strength, "tests")
 
@@ -638,28 +609,18 @@ class FixesScreen(RoomScreen):
 
     # Views of the branch.
 
-    def why_not_swap(self) -> str:
-        if self.session is None or self.current_fix is None:
-            return self.why_no_fix()
-        is_left_out = self.current_fix in self.session.review.left_out
-        return "" if is_left_out else "already on the branch: only rows marked `out` can be swapped in"
-
-    @action("s", "fixes.swap", "", "Swap a left-out fix in for the fixes it conflicts with, or out again", why_not_swap)
+    @action("s", "fixes.swap", "", "Swap a left-out fix in for the fixes it conflicts with, or out again",
+            of_fix(ReviewSession.why_not_swap))  # fmt: skip
     def swap(self) -> None:
-        session, fix = self._reviewed()
+        session, fix = self.reviewed()
         if fix in session.review.taken:
             session.swap_out(fix)
         else:
             self.show_message(f"searching for conflicts of #{fix.rank} …")
             self.start(partial(swap_in, self, session, fix), "swap")
 
-    def why_no_report(self) -> str:
-        if self.session is None:
-            return self.why_no_fix()
-        return "" if report_lines(self.session, 80) else "the integrator reported nothing except its fixes"
-
     @action("R", "fixes.report", "report", "Show the integrator's report: left out, normalized, questions",
-            why_no_report)  # fmt: skip
+            of_review(why_no_report))  # fmt: skip
     def open_report(self) -> None:
         self.room.push_screen(ReadingScreen("The integrator's report", partial(report_lines, self._open_session)))
 
@@ -677,7 +638,7 @@ class FixesScreen(RoomScreen):
 
     @action("o", "fixes.pager", "", "Open the commit in git's pager", why_no_fix)
     def open_commit(self) -> None:
-        session, fix = self._reviewed()
+        session, fix = self.reviewed()
         if fix in session.review.known_parts:
             self.show_message("test changes have no commit: press o on row 0 to open the whole commit", "warning")
             return
@@ -689,21 +650,7 @@ class FixesScreen(RoomScreen):
 
     @action("O", "fixes.tree", "", "Open the tree of the plan in your editor, in a scratch folder", why_no_fix)
     def open_tree(self) -> None:
-        self.start(partial(self._open_tree, self._open_session.review), "tree")
-
-    async def _open_tree(self, review: Review) -> None:
-        """Check out the plan's tree in a scratch folder and open it in the editor. Changes there are discarded."""
-        preview = await asyncio.to_thread(review.preview)
-        if preview.tree is None:
-            self.show_message("the plan has conflicts, so it has no tree", "warning")
-            return
-        with tempfile.TemporaryDirectory(prefix="swarm-tree-", ignore_cleanup_errors=True) as scratch:
-            folder = Path(scratch) / "plan"
-            await finish_in_thread(
-                partial(check_out_tree, review.space, preview.tree, folder, parent=review.branch.tip)
-            )
-            problem = run_in_terminal(self.room, (*editor_command(), "."), folder)
-        self.show_message(problem or "scratch folder of the plan's tree removed", "error" if problem else "info")
+        self.start(partial(open_plan_tree, self, self._open_session.review), "tree")
 
     @action("J", "fixes.diff_down", "diff", "Scroll the diff down", None, (3,), is_listed=False)
     @action("K", "fixes.diff_up", "", "Scroll the diff up", None, (-3,), is_listed=False)
@@ -731,7 +678,7 @@ class FixesScreen(RoomScreen):
     @action("enter", "fixes.open", "open", "Review the test changes of row 0; else show the test of this fix",
             why_not_open, is_listed=False)  # fmt: skip
     def open_row(self) -> None:
-        session, fix = self._reviewed()
+        session, fix = self.reviewed()
         if fix is session.tests_row:
             self.split()
         else:

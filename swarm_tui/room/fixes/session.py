@@ -7,12 +7,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
+from swarm_tui.model.commits import Diff
 from swarm_tui.model.formatting import Progress, counted, seconds_left
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.test_strength import TestStrength
@@ -26,7 +27,7 @@ from swarm_tui.review.apply import (
     reviewed_branch,
 )
 from swarm_tui.review.changes import Change, Conflict, Preview
-from swarm_tui.review.open import RevisedChange, revised_changes
+from swarm_tui.review.open import RevisedChange, difference_of, revised_changes
 from swarm_tui.review.ranking import read_measured_effects
 from swarm_tui.review.review import Review
 from swarm_tui.review.tests import ReviewTests
@@ -44,6 +45,21 @@ _VERDICT_WORDS: Final[dict[Verdict | None, str]] = {
     Verdict.LATER: "for later",
     Verdict.PARTLY: "kept in part",
 }
+
+
+class PlanChanges(NamedTuple):
+    """The numbers of fixes and test changes that a plan removes from the branch."""
+
+    reverted: int
+    in_part: int
+    """Fixes with some hunks reverted and others kept."""
+    parts_out: int
+    """Test changes that are left out."""
+
+    @property
+    def reverts(self) -> int:
+        """The number of revert commits of fixes."""
+        return self.reverted + self.in_part
 
 
 class SessionView(Protocol):
@@ -264,14 +280,14 @@ class ReviewSession:
     @property
     def open_rows(self) -> tuple[Change, ...]:
         """The rows of the list without a verdict. A left-out fix needs none."""
-        rows = self.unfiltered_rows if self.split_row is not None else (self.tests_row, *self.fixes)
+        rows = self.unfiltered_rows if self.split_row is not None else (self.review.branch.tests, *self.review.fixes)
         return tuple(row for row in rows if row is not None and self._is_open(row))
 
     def _is_open(self, row: Change) -> bool:
         """Return whether a row has no verdict. Row 0 is open while one of its test changes is open."""
-        is_open = self.review.verdict(row) in (None, Verdict.LATER)
-        is_split = row is self.tests_row and self.review.parts is not None
-        return is_open and bool(self.review.open_parts or not is_split)
+        if self.review.verdict(row) not in (None, Verdict.LATER):
+            return False
+        return row is not self.review.branch.tests or self.review.parts is None or bool(self.review.open_parts)
 
     def _go_to_next_open(self, row: Change) -> None:
         place = self.rows.index(row)
@@ -308,6 +324,10 @@ class ReviewSession:
         return "left out" if is_out else _VERDICT_WORDS.get(verdict, "open")
 
     # Swapping in a fix that the integrator left out.
+
+    def why_not_swap(self, row: Change) -> str:
+        is_left_out = row in self.review.left_out
+        return "" if is_left_out else "already on the branch: only rows marked `out` can be swapped in"
 
     def swap_in(self, fix: Change, others: tuple[Change, ...]) -> None:
         """Include a left-out fix in place of the fixes that it conflicts with."""
@@ -449,6 +469,13 @@ class ReviewSession:
         """Return the previous version of this fix if its agent revised it, or None."""
         return self._returned.get(fix.id)
 
+    def why_no_difference(self, fix: Change) -> str:
+        return "" if self.returned(fix) is not None else "it was not sent back"
+
+    def difference(self, fix: Change) -> Diff | None:
+        """Return the changes since a fix was sent back, or None if its previous version is missing."""
+        return difference_of(self.review, fix, self._returned[fix.id])
+
     def why_not_send_back(self, row: Change) -> str:
         if row.rank == 0:
             return "test changes are kept or left out; press m to write to the agent"
@@ -503,6 +530,11 @@ class ReviewSession:
         commit = fix.hunk_of or fix.id
         return next((item for item in effect.conflicts if item.commit == commit), None) if effect else None
 
+    def why_not_resolve(self, fix: Change) -> str:
+        if fix in self.review.left_out:
+            return "this fix is not on the branch: press s to swap it in"
+        return "" if self.conflict_of(fix) is not None else "reverting this fix does not conflict"
+
     # Data for drawing.
 
     def number(self, commit: str) -> str:
@@ -521,12 +553,17 @@ class ReviewSession:
 
     def hunks_reverted(self, fix: Change) -> tuple[Change, ...]:
         """Return the hunks of a fix that the plan reverts, if it keeps others."""
-        return tuple(hunk for hunk in self.review.known_hunks(fix) if hunk.id in self.review.reverted)
+        hunks = self.review.known_hunks(fix)
+        reverted = self.review.reverted if hunks else ()
+        return tuple(hunk for hunk in hunks if hunk.id in reverted)
 
-    @property
-    def fixes_reverted_in_part(self) -> tuple[Change, ...]:
-        """Fixes with some hunks reverted and others kept."""
-        return tuple(fix for fix in self.fixes if self.hunks_reverted(fix))
+    def plan_changes(self) -> PlanChanges:
+        review, reverted = self.review, self.review.reverted
+        return PlanChanges(
+            sum(fix.id in reverted for fix in review.fixes),
+            sum(any(hunk.id in reverted for hunk in review.known_hunks(fix)) for fix in review.fixes),
+            sum(part.id in reverted for part in review.known_parts),
+        )
 
 
 def _searched_text(fix: Change) -> str:

@@ -159,11 +159,8 @@ class ReviewTestRunner:
     async def run_plan(self, reverted: frozenset[str], on_change: OnChange) -> TestRun:
         """Run all tests of the sweep on the branch and on the plan. Outside a sweep, run the tests of all fixes."""
         run = self.run_of_plan = TestRun("the plan", reverted)
-        await self._run_both(run, self._tests_of_plan(), frozenset(), on_change)
+        await self._run_both(run, self._tests.all_tests(), frozenset(), on_change)
         return run
-
-    async def _tests_of_plan(self) -> Sequence[str]:
-        return await self._tests.all_tests()
 
     async def _run_both(
         self, run: TestRun, tests: Awaitable[Sequence[str]], kept: frozenset[str], on_change: OnChange

@@ -99,42 +99,34 @@ def _verdict_of_parts(session: ReviewSession, fix: Change) -> str:
 
 def plan_view(session: ReviewSession) -> PlanView:
     review, preview = session.review, session.preview
-    words = [review.verdict(fix) for fix in session.fixes]
-    reverted = words.count(Verdict.REVERT)
+    verdicts = [review.verdict(fix) for fix in session.fixes]
+    kept, tests = verdicts.count(Verdict.KEEP), _plan_test_result(session)
+    changes = session.plan_changes()
     return PlanView(
-        total=len(session.fixes),
-        kept=words.count(Verdict.KEEP),
-        partly=words.count(Verdict.PARTLY),
-        reverted=reverted,
+        total=len(verdicts),
+        kept=kept,
+        partly=verdicts.count(Verdict.PARTLY),
+        reverted=verdicts.count(Verdict.REVERT),
         is_known=preview is not None,
         conflicts=tuple(
             " with ".join(filter(None, [session.number(item.commit), session.named(item.opponents)]))
             for item in (preview.conflicts if preview else ())
         ),
-        commits=_commits_of_plan(session),
+        commits=len(review.branch.commits) + changes.reverts - (len(preview.unchanging) if preview else 0),
         has_tests=review.branch.squashed is not None,
-        parts=_parts_words(session),
+        parts=_parts_words(changes.parts_out, len(review.open_parts)),
         applied=session.applied,
         running=session.applying or session.running_here,
         elsewhere=session.changed_tests.elsewhere,
-        tests=_plan_test_result(session),
-        problem="" if _plan_test_result(session) else problem_in_short(review.outcome),
+        tests=tests,
+        problem="" if tests else problem_in_short(review.outcome),
         doubt=next(iter((*review.branch.risk_lines, *review.branch.doubts)), ""),
-        cost=cost_of_each(session.state.spending, words.count(Verdict.KEEP), len(session.fixes)),
+        cost=cost_of_each(session.state.spending, kept, len(verdicts)),
     )
 
 
-def _commits_of_plan(session: ReviewSession) -> int:
-    """Return the number of commits of the branch with the plan's reverts on top."""
-    preview = session.preview
-    reverts = sum(fix.id in session.review.reverted for fix in session.fixes) + len(session.fixes_reverted_in_part)
-    return len(session.review.branch.commits) + reverts - (len(preview.unchanging) if preview else 0)
-
-
-def _parts_words(session: ReviewSession) -> str:
+def _parts_words(out: int, still_open: int) -> str:
     """Return the number of test changes left out of row 0, or else of those without a verdict."""
-    review = session.review
-    out, still_open = len(review.reverted & {part.id for part in review.known_parts}), len(review.open_parts)
     if out:
         return f"{counted(out, 'test change')} out"
     return f"{counted(still_open, 'test change')} open" if still_open else ""
@@ -142,15 +134,11 @@ def _parts_words(session: ReviewSession) -> str:
 
 def plan_summary(session: ReviewSession) -> tuple[str, str]:
     """What would be applied, and the number of revert commits."""
-    out = len(session.review.reverted & {part.id for part in session.review.known_parts})
-    reverted, in_part = (
-        sum(fix.id in session.review.reverted for fix in session.fixes),
-        len(session.fixes_reverted_in_part),
-    )
-    words = f"{reverted} reverted" + (f", {in_part} in part" if in_part else "")
-    words += f" and {counted(out, 'test change')} left out" if out else ""
+    changes = session.plan_changes()
+    words = f"{changes.reverted} reverted" + (f", {changes.in_part} in part" if changes.in_part else "")
+    words += f" and {counted(changes.parts_out, 'test change')} left out" if changes.parts_out else ""
     words += f", {len(session.review.taken)} swapped in" if session.review.taken else ""
-    commits = counted(reverted + in_part + bool(out), "commit")
+    commits = counted(changes.reverts + bool(changes.parts_out), "commit")
     return words, f"{commits}, each with the reason and your name"
 
 
@@ -224,6 +212,10 @@ def effect_view(session: ReviewSession, fix: Change) -> EffectView:
 
 def report_lines(session: ReviewSession, width: int) -> list[Line]:
     return draw_report(session.review.outcome, session.review.branch, partial(_maker_of, session), width)
+
+
+def why_no_report(session: ReviewSession) -> str:
+    return "" if report_lines(session, 80) else "the integrator reported nothing except its fixes"
 
 
 def _maker_of(session: ReviewSession, left: LeftOut) -> str:

@@ -1,12 +1,17 @@
-"""Dialogs of the Fixes screen: resolve a conflict, and swap in a fix that the integrator left out."""
+"""Dialogs of the Fixes screen: apply the plan, open its tree, resolve a conflict, swap in a fix."""
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swarm_tui.adapters.git.checkouts import check_out_tree
 from swarm_tui.adapters.processes.foreground import editor_command
+from swarm_tui.adapters.processes.run import finish_in_thread
 from swarm_tui.errors import UsageError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
@@ -21,13 +26,43 @@ from swarm_tui.review.conflicts import (
     manual_resolution,
     open_conflict,
 )
+from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import Verdict
 from swarm_tui.room.dialog import Choosable
 from swarm_tui.room.external import run_in_terminal
 from swarm_tui.room.fixes.session import ReviewSession, ranks
+from swarm_tui.room.fixes.view import proposal_details
 
 if TYPE_CHECKING:
     from swarm_tui.room.fixes.screen import FixesScreen
+
+
+async def apply_with_question(screen: FixesScreen, session: ReviewSession, *, is_drop: bool) -> None:
+    """Create the branch of the plan after the user has confirmed it."""
+    try:
+        proposal = await asyncio.to_thread(session.propose, is_drop=is_drop)
+    finally:
+        screen.room.drop_held_keys()
+    question = f"Create {proposal.branch}? Your checkout is unchanged."
+    if not await screen.confirm(question, proposal_details(session, proposal)):
+        screen.show_message("nothing was created")
+        return
+    applied, hint = await session.apply(proposal)
+    screen.store.note("info", f"applied on {applied.branch}: {session.review.closing_line()}")
+    screen.show_message(f"Created. To check it out: {hint}", "good")
+
+
+async def open_plan_tree(screen: FixesScreen, review: Review) -> None:
+    """Check out the plan's tree in a scratch folder and open it in the editor. Changes there are discarded."""
+    preview = await asyncio.to_thread(review.preview)
+    if preview.tree is None:
+        screen.show_message("the plan has conflicts, so it has no tree", "warning")
+        return
+    with tempfile.TemporaryDirectory(prefix="swarm-tree-", ignore_cleanup_errors=True) as scratch:
+        folder = Path(scratch) / "plan"
+        await finish_in_thread(partial(check_out_tree, review.space, preview.tree, folder, parent=review.branch.tip))
+        problem = run_in_terminal(screen.room, (*editor_command(), "."), folder)
+    screen.show_message(problem or "scratch folder of the plan's tree removed", "error" if problem else "info")
 
 
 async def resolve_conflict(screen: FixesScreen, session: ReviewSession, fix: Change) -> None:
