@@ -33,7 +33,7 @@ from swarm_tui.room.actions import screen_entry
 from swarm_tui.room.colours import ThemeStyles
 from swarm_tui.room.dialog import RefusedScreen
 from swarm_tui.room.external import leave_on_signals
-from swarm_tui.room.grid.draw_layout import SORTINGS, GridOptions, Zoom, is_grouping
+from swarm_tui.room.grid.draw_layout import Zoom, saved_options
 from swarm_tui.room.grid.session import SweepView
 from swarm_tui.room.keys import KeyQueue
 from swarm_tui.room.notifications import POP_TITLE, PUSH_TITLE, LastVisitSummary, TerminalNotifications
@@ -137,7 +137,6 @@ class RoomApp(App[str]):
         """The earlier moment to show first; None for the present."""
         self.settings = settings
         self.is_ascii = is_ascii
-        self.current_test: str | None = None
         self.drafts: dict[str, str] = {}
         """Unsent messages."""
         self.sending = asyncio.Lock()
@@ -150,22 +149,11 @@ class RoomApp(App[str]):
         self.project = spec.repository or spec.title or spec.sweep
         """Saved view settings belong to this name."""
         chosen = settings.choices_for(self.project)
-        is_zoom_chosen = chosen.zoom in list(Zoom)
-        options = GridOptions(
-            zoom=Zoom(chosen.zoom) if is_zoom_chosen else Zoom.DOTS,
-            group=chosen.group
-            if is_grouping(chosen.group, is_watch=store.is_watch)
-            else ("project" if store.is_watch else "file"),
-            sort=chosen.sort if chosen.sort in SORTINGS else "file",
-        )
-        self.view = SweepView(store, options, is_zoom_chosen=is_zoom_chosen, changed=self._apply_change)
-        if chosen.sweep == spec.sweep:
-            self.current_test = chosen.test
+        options = saved_options(chosen.zoom, chosen.group, chosen.sort, is_watch=store.is_watch)
+        self.view = SweepView(store, options, is_zoom_chosen=chosen.zoom in list(Zoom), changed=self._apply_change)
+        self.current_test: str | None = chosen.test if chosen.sweep == spec.sweep else None
         self.key_at = 0.0
         self.key_queue = KeyQueue(self, super().on_event, self._takes_key)
-        self._is_holding_keys = False
-        self._keys_since = 0.0
-        """Keys typed before this moment (monotonic clock) are dropped."""
         self._screens: dict[str, RoomScreen] = {}
         self._history: list[str] = []
         self._engine_checked_at = 0.0
@@ -466,8 +454,6 @@ class RoomApp(App[str]):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
             self.key_at = self.store.live_clock()
-            if event.time < self._keys_since:
-                return
             if self.key_queue.held and event.key == "escape":
                 self._show_message(f"dropped {counted(self.key_queue.drop(), 'waiting key')}")
             else:
@@ -478,29 +464,8 @@ class RoomApp(App[str]):
     def _takes_key(self, event: events.Key) -> bool:
         screen = self.screen
         if isinstance(screen, RoomScreen):
-            return not self._is_holding_keys and screen.takes(event)
+            return not self.key_queue.is_holding and screen.takes(event)
         return screen.is_mounted
-
-    def hold_keys(self) -> None:
-        """Queue keys while an agent's terminal is being opened. They are for the agent, not commands of the room."""
-        self._is_holding_keys = True
-
-    def drop_held_keys(self) -> None:
-        """Stop queueing keys and drop the queued ones."""
-        if self._is_holding_keys:
-            self._is_holding_keys = False
-            self._keys_since = time.monotonic()
-            self.key_queue.drop()
-
-    def release_keys(self) -> None:
-        """Stop queueing keys and send the queued ones to the current screen."""
-        self._is_holding_keys = False
-        self.deliver_held_keys()
-
-    def deliver_held_keys(self) -> None:
-        """Send queued keys to the current screen if it has loaded."""
-        if self.key_queue.held:
-            self.call_later(self.key_queue.go_on)
 
     def on_unmount(self) -> None:
         self.garbage.end()
@@ -524,9 +489,9 @@ class RoomApp(App[str]):
         self._close_messages_no_wait()
 
 
-def write_crash_report(folder: Path, trace: str, *, now: float | None = None) -> str:
+def write_crash_report(folder: Path, trace: str) -> str:
     """Write the report. Return its path, or why it could not be written."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    stamp = time.strftime("%Y%m%d-%H%M%S")
     path = folder / "crashes" / f"{stamp}.txt"
     head = f"swarm-tui {__version__}, Python {platform.python_version()}, {platform.system()}\n\n"
     try:

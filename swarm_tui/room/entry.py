@@ -15,7 +15,7 @@ from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.room.app import RoomApp
-from swarm_tui.room.settings import Settings, read_settings
+from swarm_tui.room.settings import read_settings
 from swarm_tui.room.store import Store
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FIRST_LOOK_SECONDS: Final = 0.08
 """Seconds for reading the journal before the first frame."""
 
 
-def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = None, at: float | None = None) -> int:
+def open_room(folder: Path, *, ascii: bool = False, at: float | None = None) -> int:
     """Open the room on a sweep folder, in the present or at an earlier moment. Return the exit code."""
     # Objects created at startup stay alive. Collecting them took a fifth of the startup time.
     gc.disable()
@@ -33,8 +33,7 @@ def open_room(folder: Path, *, ascii: bool = False, settings: Settings | None = 
     end = time.monotonic() + FIRST_LOOK_SECONDS
     while store.read_new_events() and time.monotonic() < end:
         pass
-    app = RoomApp(store, settings or read_settings(), is_ascii=ascii, at=at)
-    return _run(app)
+    return _run(RoomApp(store, read_settings(), is_ascii=ascii, at=at))
 
 
 def open_fixes(folder: Path, *, ascii: bool = False, test_command: str = "") -> int:

@@ -6,11 +6,11 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from textual.widget import Widget
 
-from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
+from swarm_tui.adapters.file_notices import NoticedFile
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
 from swarm_tui.transcripts.locate import find_transcript
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 REST_SECONDS: Final = 1.0
 """Seconds between polls if notifications work. Polling finds files that did not exist before."""
-
-
-class HasFileNotices(Protocol):
-    """An app that receives file notifications from the system."""
-
-    file_notices: FileNotices
 
 
 class FollowedFiles:
@@ -48,7 +42,7 @@ class FollowedFiles:
         wanted = set(paths)
         for path in self._files.keys() - wanted:
             self._files.pop(path).close()
-        notices = cast(HasFileNotices, self._widget.app).file_notices
+        notices = cast("RoomApp", self._widget.app).file_notices
         for path in wanted - self._files.keys():
             self._files[path] = notices.follow(path, self._called, pause=self._pause)
         self._wait()

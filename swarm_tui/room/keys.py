@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -33,6 +34,10 @@ class KeyQueue:
         self._app = app
         self._deliver = deliver
         self._is_ready = is_ready
+        self.is_holding = False
+        """Whether keys wait because a terminal or a question is being opened. They are not commands of the room."""
+        self._since = 0.0
+        """Keys typed before this moment (monotonic clock) are dropped."""
         self._waiting: deque[events.Key] = deque()
         self._is_busy = False
         self._number = 0
@@ -49,6 +54,8 @@ class KeyQueue:
 
     async def put(self, event: events.Key) -> None:
         """Deliver a key now, or after the keys before it."""
+        if event.time < self._since:
+            return
         self._waiting.append(event)
         if self._is_busy:
             self._time_out_later()
@@ -59,6 +66,27 @@ class KeyQueue:
         """Deliver the next key if keys are not held."""
         if not self._is_busy and self._waiting and self._is_ready(self._waiting[0]):
             await self._begin(self._waiting.popleft())
+
+    def hold(self) -> None:
+        """Let keys wait until `release` or `drop_held`."""
+        self.is_holding = True
+
+    def release(self) -> None:
+        """Deliver the keys that wait."""
+        self.is_holding = False
+        self.go_on_later()
+
+    def drop_held(self) -> None:
+        """Drop the keys that wait, and those that are still on their way."""
+        if self.is_holding:
+            self.is_holding = False
+            self._since = time.monotonic()
+            self.drop()
+
+    def go_on_later(self) -> None:
+        """Deliver the next key if the data that it waits for is loaded."""
+        if self.held:
+            self._app.call_later(self.go_on)
 
     def drop(self) -> int:
         """Drop the waiting keys. Return how many there were."""

@@ -110,7 +110,7 @@ class MessageScreen(ModalScreen[bool]):
             self.send(is_confirmed=True)
         elif event.key in ("pageup", "pagedown"):
             page = max(1, self.about.visible_rows - 1)
-            self.about.scroll_rows(self.about.first_visible + (page if event.key == "pagedown" else -page))
+            self.about.move(page if event.key == "pagedown" else -page)
         elif event.key == "escape":
             self._escape()
         else:

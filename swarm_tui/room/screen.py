@@ -333,7 +333,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     def apply_change(self, change: SweepChanged) -> None:
         self.show_change(change)
         self.draw_frame()
-        self.room.deliver_held_keys()
+        self.room.key_queue.go_on_later()
 
     def draw_frame(self) -> None:
         """Draw header and footer if they have changed."""

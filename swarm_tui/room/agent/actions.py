@@ -67,7 +67,7 @@ def _start_with_terminal(screen: RoomScreen, work: Coroutine[Any, Any, None], me
         screen.show_message("another agent's terminal is being opened", "warning")
         return
     screen.show_message(message)
-    screen.room.hold_keys()
+    screen.room.key_queue.hold()
     screen.room.run_worker(_with_keys_held(screen, work), group="attach", name=message)
 
 
@@ -75,7 +75,7 @@ async def _with_keys_held(screen: RoomScreen, work: Coroutine[Any, Any, None]) -
     try:
         await work
     finally:
-        screen.room.drop_held_keys()
+        screen.room.key_queue.drop_held()
 
 
 async def _attach_to(screen: RoomScreen, record: TestRecord) -> None:
@@ -93,7 +93,7 @@ async def _attach_to(screen: RoomScreen, record: TestRecord) -> None:
         try:
             problem = _connect(screen, attacher, prepared, record)
         finally:
-            screen.room.drop_held_keys()
+            screen.room.key_queue.drop_held()
             await attacher.clean_up(prepared)
         screen.apply_change(EVERYTHING_CHANGED)
         after = _agent_condition(await attacher.examine(record.agent))
@@ -236,7 +236,7 @@ async def _show_pane(screen: RoomScreen, record: TestRecord) -> None:
         screen.show_message(str(error), "error")
         return
     try:
-        pane = PaneScreen(attacher, prepared, record, screen.room.release_keys)
+        pane = PaneScreen(attacher, prepared, record, screen.room.key_queue.release)
         message = await screen.room.push_screen(pane, wait_for_dismiss=True)
     finally:
         await attacher.clean_up(prepared)

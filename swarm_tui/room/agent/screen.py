@@ -500,7 +500,7 @@ class AgentScreen(RoomScreen):
     @action("J", "agent.diff_down", "", "Scroll the diff of changes down", None, (3,), is_listed=False)
     @action("K", "agent.diff_up", "", "Scroll the diff up", None, (-3,), is_listed=False)
     def scroll_diff(self, rows: int) -> None:
-        self.changes.diff.scroll_rows(self.changes.diff.first_visible + rows)
+        self.changes.diff.move(rows)
 
     @action("]", "agent.next_hunk", "", "Go to the next hunk of the changes", None, (1,))
     @action("[", "agent.previous_hunk", "", "Go to the previous hunk", None, (-1,))

@@ -34,9 +34,9 @@ class TranscriptLines(Lines):
             self.text = text
             super().__init__()
 
-    def __init__(self, source: ByteSource | None = None, *, id: str | None = None) -> None:
+    def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.pager = Pager(Window(source or MemorySource()))
+        self.pager = Pager(Window(MemorySource()))
         self.page: list[PageLine] = []
         self.is_missing = False
         self.words = ""

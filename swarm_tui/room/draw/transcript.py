@@ -37,12 +37,12 @@ def progress_parts(progress: Progress, bar_width: int = SMALL_BAR) -> list[Span]
     return [Span(progress.words, "running")]
 
 
-def draw_progress(progress: Progress, width: int, spot: str = "") -> Line:
+def draw_progress(progress: Progress, width: int) -> Line:
     """Return a progress line with the widest bar that fits."""
     words = width_of(progress_parts(progress, 0)) + 3
     bar_width = min(LONG_BAR, width - words)
     parts = [Span(" "), *progress_parts(progress, bar_width if bar_width >= SMALL_BAR // 2 else 0)]
-    return cut_line([part._replace(spot=spot) for part in parts], width)
+    return cut_line(parts, width)
 
 
 ROLE_OF: Final = {

@@ -42,7 +42,7 @@ async def apply_with_question(screen: FixesScreen, session: ReviewSession, *, is
     try:
         proposal = await asyncio.to_thread(session.propose, is_drop=is_drop)
     finally:
-        screen.room.drop_held_keys()
+        screen.room.key_queue.drop_held()
     question = f"Create {proposal.branch}? Your checkout is unchanged."
     if not await screen.confirm(question, proposal_details(session, proposal)):
         screen.show_message("nothing was created")

@@ -253,7 +253,7 @@ class FixesScreen(RoomScreen):
         self.call_after_refresh(self._show_row)
         session.change_plan()
         self.draw_frame()
-        self.room.deliver_held_keys()
+        self.room.key_queue.go_on_later()
         self.start(partial(self._load_rest, session), "rest")
 
     async def _load_rest(self, session: ReviewSession) -> None:
@@ -504,7 +504,7 @@ class FixesScreen(RoomScreen):
 
         def apply(value: str) -> None:
             # Keys typed before the question is shown are not verdicts.
-            self.room.hold_keys()
+            self.room.key_queue.hold()
             self.start(partial(apply_with_question, self, session, is_drop=value == "drop"), "apply")
 
         self.choose(f"Apply: {words}", entries, apply)
@@ -657,7 +657,7 @@ class FixesScreen(RoomScreen):
     def scroll_reading(self, rows: int) -> None:
         has_evidence_only = self.has_class("-evidence") and not self.has_class("-tall")
         lines = self.evidence if has_evidence_only else self.diff
-        lines.scroll_rows(lines.first_visible + rows)
+        lines.move(rows)
 
     @action("]", "fixes.next_hunk", "", "Go to the next hunk", None, (1,))
     @action("[", "fixes.previous_hunk", "", "Go to the previous hunk", None, (-1,))

@@ -143,9 +143,14 @@ def _duration(record: TestRecord, now: float) -> float:
     return (record.ended_at or now) - record.launched_at if record.launched_at is not None else -1.0
 
 
-def is_grouping(name: str, *, is_watch: bool) -> bool:
-    """Return whether this grouping exists for tests, or for agents outside a sweep."""
-    return name in WATCH_GROUPINGS or name.startswith(_LABEL) if is_watch else name in GROUPINGS
+def saved_options(zoom: str, group: str, sort: str, *, is_watch: bool) -> GridOptions:
+    """Return the saved view settings of tests, or of agents outside a sweep; defaults for unknown values."""
+    is_known = group in WATCH_GROUPINGS or group.startswith(_LABEL) if is_watch else group in GROUPINGS
+    return GridOptions(
+        zoom=Zoom(zoom) if zoom in list(Zoom) else Zoom.DOTS,
+        group=group if is_known else "project" if is_watch else "file",
+        sort=sort if sort in SORTINGS else "file",
+    )
 
 
 def watch_groupings(records: Iterable[TestRecord]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from swarm_tui.room.grid.side import SidePanel
 from swarm_tui.room.grid.widget import TestGrid
 from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.store import NO_AGENTS, VIEW_CHANGED, SweepChanged
-from swarm_tui.room.time_travel import NO_HISTORY
+from swarm_tui.room.time_travel import NO_HISTORY, TimeTravel
 from swarm_tui.room.view import next_facts
 from swarm_tui.room.widgets.border import PanelBorder
 from swarm_tui.room.widgets.lines import Band, Lines
@@ -54,6 +54,10 @@ SIDE_AFTER_MOVE: Final = 0.02
 """Seconds. The cursor is drawn first. The panel about its test follows when the cursor rests for this time."""
 CAPTURE_SECONDS: Final = 1.0
 PRELOAD_AFTER: Final = 0.3
+
+
+sweep_action = partial(action, is_of_now=True, why_not_in_watch=OF_NO_SWEEP)
+"""Makes a method an action on the present sweep as a whole."""
 
 
 class GridScreen(RoomScreen):
@@ -232,7 +236,7 @@ class GridScreen(RoomScreen):
         return "" if self.grid.test is not None else f"no {self.store.noun} under the cursor"
 
     @action("enter", "sweep.open", "open", "Open the test or folder under the cursor",
-            lambda screen: screen.why_no_test(), is_listed=False, rank=0,
+            why_no_test, is_listed=False, rank=0,
             watch_description="Open the agent or group under the cursor")  # fmt: skip
     def open_test(self) -> None:
         if not self.view.open_folder(self.grid.run_of_cursor()):
@@ -253,7 +257,7 @@ class GridScreen(RoomScreen):
         self.show_message(message, "info" if test is not None else "good")
 
     @action("space", "sweep.mark", "mark", "Mark or unmark the test, or all tests of the folder",
-            lambda screen: screen.why_no_test(), rank=20,
+            why_no_test, rank=20,
             watch_description="Mark or unmark the agent, or all agents of the group")  # fmt: skip
     def mark(self) -> None:
         run, zoom = self.grid.run_of_cursor(), self.view.options.zoom
@@ -323,7 +327,7 @@ class GridScreen(RoomScreen):
         self.grid.move_group(step)
 
     @action("v", "sweep.mark_range", "", "Mark a range from here to the cursor; again: end the range",
-            lambda screen: screen.why_no_test())  # fmt: skip
+            why_no_test)  # fmt: skip
     def switch_range(self) -> None:
         if self.grid.test is not None:
             self.view.switch_range(self.grid.test)
@@ -354,33 +358,16 @@ class GridScreen(RoomScreen):
     def why_not_later(self) -> str:
         return "" if self.store.past is not None else "this is the present: press [ to go back"
 
-    @action(
-        "[",
-        "sweep.earlier",
-        "",
-        "Go back one change in time; Esc returns to the present",
-        lambda screen: screen.why_not_earlier(),
-        (-1,),
-        why_not_in_watch=NO_HISTORY,
-    )
+    @action("[", "sweep.earlier", "", "Go back one change in time; Esc returns to the present",
+            why_not_earlier, (TimeTravel.step, -1), why_not_in_watch=NO_HISTORY)  # fmt: skip
     @action("]", "sweep.later", "", "Go forward one change, up to the present",
-            lambda screen: screen.why_not_later(), (1,), why_not_in_watch=NO_HISTORY)  # fmt: skip
-    def step_in_time(self, direction: int) -> None:
-        self.room.time_travel.step(direction)
-
-    @action(
-        "(",
-        "sweep.much_earlier",
-        "",
-        "Go back a twentieth of the duration; `:at 12:04` goes to a time",
-        lambda screen: screen.why_not_earlier(),
-        (-1,),
-        why_not_in_watch=NO_HISTORY,
-    )
+            why_not_later, (TimeTravel.step, 1), why_not_in_watch=NO_HISTORY)  # fmt: skip
+    @action("(", "sweep.much_earlier", "", "Go back a twentieth of the duration; `:at 12:04` goes to a time",
+            why_not_earlier, (TimeTravel.large_step, -1), why_not_in_watch=NO_HISTORY)  # fmt: skip
     @action(")", "sweep.much_later", "", "Go forward a twentieth",
-            lambda screen: screen.why_not_later(), (1,), why_not_in_watch=NO_HISTORY)  # fmt: skip
-    def jump_in_time(self, direction: int) -> None:
-        self.room.time_travel.large_step(direction)
+            why_not_later, (TimeTravel.large_step, 1), why_not_in_watch=NO_HISTORY)  # fmt: skip
+    def move_in_time(self, step: Callable[[TimeTravel, int], None], direction: int) -> None:
+        step(self.room.time_travel, direction)
 
     def _other_sweeps(self) -> list[SweepFolder]:
         """Return the other sweeps of the project, newest first."""
@@ -432,24 +419,16 @@ class GridScreen(RoomScreen):
 
     # Actions on the whole sweep.
 
-    @action(
-        "<",
-        "sweep.fewer_slots",
-        "",
-        "One slot less: fewer agents at once",
-        lambda screen: screen.view.why_not_fewer_slots(),
-        (-1,),
-        is_of_now=True,
-        why_not_in_watch=OF_NO_SWEEP,
-    )
-    @action(">", "sweep.more_slots", "", "One slot more: more agents at once",
-            lambda screen: screen.store.why_no_requests(), (1,), is_of_now=True,
-            why_not_in_watch=OF_NO_SWEEP)  # fmt: skip
+    def why_no_requests(self) -> str:
+        return self.store.why_no_requests()
+
+    @sweep_action("<", "sweep.fewer_slots", "", "One slot less: fewer agents at once",
+                  lambda screen: screen.view.why_not_fewer_slots(), (-1,))  # fmt: skip
+    @sweep_action(">", "sweep.more_slots", "", "One slot more: more agents at once", why_no_requests, (1,))
     def add_slots(self, number: int) -> None:
         send_request(self, RequestKind.SLOTS, slots=max(0, self.store.wanted_slots + number))
 
-    @action("$", "sweep.budget", "", "Change the budget; launches stop when it is reached",
-            lambda screen: screen.store.why_no_requests(), is_of_now=True, why_not_in_watch=OF_NO_SWEEP)  # fmt: skip
+    @sweep_action("$", "sweep.budget", "", "Change the budget; launches stop when it is reached", why_no_requests)
     def choose_budget(self) -> None:
         state = self.store.state
         limits = suggested_limits(state.budget.total, state.spending.dollars)
@@ -462,32 +441,23 @@ class GridScreen(RoomScreen):
 
         self.choose(f"Budget · {spent}" if spent else "Budget", entries, send)
 
-    @action(
-        "",
-        "sweep.hold_queue",
-        "",
-        "Hold the queue: launch no more tests",
-        lambda screen: screen.view.why_not_hold(),
-        (RequestKind.HOLD,),
-        is_of_now=True,
-        why_not_in_watch=OF_NO_SWEEP,
-    )
-    @action("L", "sweep.release_queue", "", "Release the queue; continue after a lost login or a limit",
-            lambda screen: screen.view.why_not_release(), (RequestKind.RELEASE,), is_of_now=True,
-            why_not_in_watch=OF_NO_SWEEP)  # fmt: skip
+    @sweep_action("", "sweep.hold_queue", "", "Hold the queue: launch no more tests",
+                  lambda screen: screen.view.why_not_hold(), (RequestKind.HOLD,))  # fmt: skip
+    @sweep_action("L", "sweep.release_queue", "", "Release the queue; continue after a lost login or a limit",
+                  lambda screen: screen.view.why_not_release(), (RequestKind.RELEASE,))  # fmt: skip
     def request(self, kind: RequestKind) -> None:
         send_request(self, kind)
 
-    @action("", "sweep.stop_sweep", "", "Stop the sweep: stop its engine and keep all pulled work",
-            lambda screen: screen.store.why_no_requests(), is_of_now=True, why_not_in_watch=OF_NO_SWEEP)  # fmt: skip
+    @sweep_action("", "sweep.stop_sweep", "", "Stop the sweep: stop its engine and keep all pulled work",
+                  why_no_requests)  # fmt: skip
     def stop_sweep(self) -> None:
         active = counted(self.store.state.active, "agent")
         question = f"Stop the sweep? {active} will be stopped. Pulled work is kept, and the sweep can be resumed."
         confirm = ConfirmScreen(question)
         self.room.push_screen(confirm, lambda is_yes: self.request(RequestKind.STOP_SWEEP) if is_yes else None)
 
-    @action("R", "sweep.resume", "", "Resume the sweep: start an engine that continues it",
-            lambda screen: screen.view.why_not_resume(), is_of_now=True, why_not_in_watch=OF_NO_SWEEP)  # fmt: skip
+    @sweep_action("R", "sweep.resume", "", "Resume the sweep: start an engine that continues it",
+                  lambda screen: screen.view.why_not_resume())  # fmt: skip
     def resume(self) -> None:
         self.show_message(self.room.resume_sweep())
 

@@ -102,7 +102,7 @@ class AnswerGroupScreen(Dialog[str]):
         if key in ("escape", "q") or (self._problem and key == "enter"):
             self.dismiss("")
         elif key in SCROLL:
-            self.panel.scroll_rows(self.panel.first_visible + SCROLL[key])
+            self.panel.move(SCROLL[key])
         elif not self._is_sending and not self._problem:
             self._answer(self._text_for(key))
 
@@ -373,7 +373,7 @@ class InboxScreen(RoomScreen):
     @action("J", "inbox.detail_down", "", "Scroll the details down", arguments=(3,), is_listed=False)
     @action("K", "inbox.detail_up", "", "Scroll the details up", arguments=(-3,), is_listed=False)
     def scroll_detail(self, rows: int) -> None:
-        self.detail.scroll_rows(self.detail.first_visible + rows)
+        self.detail.move(rows)
 
     @action("c", "inbox.copy_list", "", "Copy the whole inbox as Markdown",
             lambda screen: "" if screen.store.inbox() else "the inbox is empty")  # fmt: skip

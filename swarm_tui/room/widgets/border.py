@@ -19,9 +19,9 @@ LARGEST: Final = 85
 class PanelBorder:
     """Keeps the dragged size of one of two panels, side by side or stacked."""
 
-    def __init__(self, screen: RoomScreen, sized: Widget, *, is_first: bool = False) -> None:
-        """`sized` gets the dragged size and the other panel the rest. `is_first`: it is the left or upper panel."""
-        self._screen, self._sized, self._is_first = screen, sized, is_first
+    def __init__(self, screen: RoomScreen, sized: Widget) -> None:
+        """`sized`, the right or lower panel, gets the dragged size and the other panel the rest."""
+        self._screen, self._sized = screen, sized
         self._is_dragged = False
         self._share = 0
 
@@ -64,10 +64,7 @@ class PanelBorder:
         region, both = self._sized.region, self._both
         if not region or not both.contains(event.screen_x, event.screen_y) or region == both:
             return False
-        if self._is_beside:
-            edge, at = (region.right if self._is_first else region.x), event.screen_x
-        else:
-            edge, at = (region.bottom if self._is_first else region.y), event.screen_y
+        edge, at = (region.x, event.screen_x) if self._is_beside else (region.y, event.screen_y)
         # Each of the two panels has its own border.
         self._is_dragged = at in (edge - 1, edge)
         if self._is_dragged:
@@ -78,12 +75,11 @@ class PanelBorder:
         if not self._is_dragged:
             return
         both = self._both
-        start, size, at = (
-            (both.x, both.width, event.screen_x) if self._is_beside else (both.y, both.height, event.screen_y)
+        end, size, at = (
+            (both.right, both.width, event.screen_x) if self._is_beside else (both.bottom, both.height, event.screen_y)
         )
-        part = at - start if self._is_first else start + size - at
         # Round up, because a fraction of a cell is cut off.
-        self._apply(max(SMALLEST, min(LARGEST, -(-100 * part // max(1, size)))))
+        self._apply(max(SMALLEST, min(LARGEST, -(-100 * (end - at) // max(1, size)))))
 
     def release(self) -> None:
         if not self._is_dragged:

@@ -99,11 +99,11 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     _keeps_drawn = False
     _width_in_frame = 0
 
-    def __init__(self, *, id: str | None = None, has_cursor: bool = True, has_heading: bool = False) -> None:
+    def __init__(self, *, id: str | None = None, has_cursor: bool = True) -> None:
         super().__init__(id=id)
         self.cursor = 0
         self.has_cursor = has_cursor
-        self.has_heading = has_heading
+        self.has_heading = False
         self.is_following = False
         self._strips: dict[int, Strip] = {}
         self._titles = ("", "")
