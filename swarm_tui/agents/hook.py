@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 import time
@@ -38,9 +39,15 @@ PLAN_LIMIT = 40_000
 ITEM_LIMIT = 50
 
 
+def hook_command(python: str, script: str) -> str:
+    """Return the command line of this hook for a shell."""
+    # Isolated, because the modules next to this file would hide those of the standard library.
+    return f"{shlex.quote(python)} -I {shlex.quote(script)}"
+
+
 def hook_settings(python: str, script: str, *, is_answering: bool = True) -> dict[str, Any]:
     """Return settings that make Claude Code run this hook. Without `is_answering`, requests are only recorded."""
-    command = {"type": "command", "command": f'"{python}" "{script}"'}
+    command = {"type": "command", "command": hook_command(python, script)}
     asking: dict[str, Any] = {**command, "timeout": WAIT_SECONDS}
     if not is_answering:
         asking["command"] += " note"
