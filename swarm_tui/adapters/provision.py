@@ -15,6 +15,7 @@ from swarm_tui.adapters.processes.environment import scrubbed_environment
 from swarm_tui.adapters.processes.run import run_process
 from swarm_tui.adapters.python_env import Interpreter, find_interpreter, python_of_uv
 from swarm_tui.errors import AdapterError, ProgramMissing
+from swarm_tui.files import open_regular
 from swarm_tui.model.text import plain
 
 NEEDED_MNGR: Final = "0.3"
@@ -24,6 +25,7 @@ PLUGIN_PACKAGES: Final[Mapping[str, str]] = {"claude": "imbue-mngr-claude==0.3.*
 _MNGR_PACKAGE: Final = "imbue-mngr==0.3.*"
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _INSTALL_TIMEOUT: Final = 600.0
+_LONGEST_FIRST_LINE: Final = 4096
 _INSTALL: Final = "install it into a private environment with `swarm-tui doctor --fix`"
 
 
@@ -193,7 +195,9 @@ def _pip_environment() -> dict[str, str]:
 
 
 async def _mngr_version(path: str) -> str:
-    """Return the version that a program reports; "" if it does not work."""
+    """Return the version of mngr at a path; "" if it does not work."""
+    if installed := _installed_version(path):
+        return installed
     try:
         # mngr asks git about the current folder even for its version, which fails in a repository of another user.
         finished = await run_process([path, "--version"], cwd=Path("/"), timeout=30)
@@ -201,3 +205,21 @@ async def _mngr_version(path: str) -> str:
         return ""
     version = _VERSION.search(finished.text)
     return version.group(0) if finished.code == 0 and version else ""
+
+
+def _installed_version(path: str) -> str:
+    """Return the version in the package metadata next to mngr, because starting mngr takes a second.
+
+    Return "" if this is not the script that pip or uv has installed into an environment with a working Python.
+    """
+    script = Path(path).resolve()
+    try:
+        with open_regular(script) as file:
+            python = Path(os.fsdecode(file.readline(_LONGEST_FIRST_LINE)).removeprefix("#!").strip())
+    except OSError:
+        return ""
+    if python.parent != script.parent or not os.access(python, os.X_OK):
+        return ""
+    found = list(script.parent.parent.glob("lib/python3*/site-packages/imbue_mngr-*.dist-info"))
+    version = _VERSION.search(found[0].name) if len(found) == 1 else None
+    return version.group(0) if version is not None else ""

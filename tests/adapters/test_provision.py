@@ -68,6 +68,31 @@ async def test_version_is_independent_of_current_folder(tmp_path: Path, monkeypa
     assert (await find_mngr(str(named), surroundings(tmp_path))).version == "0.3.0"
 
 
+async def test_version_of_installed_mngr_is_read_without_starting_it(tmp_path: Path) -> None:
+    bin_folder = tmp_path / "tool" / "bin"
+    python, script = make_program(bin_folder / "python", "exit 9"), bin_folder / "mngr"
+    script.write_text(f"#!{python}\n")
+    script.chmod(0o755)
+    named = tmp_path / "mngr"
+    named.symlink_to(script)
+    packages = tmp_path / "tool" / "lib" / "python3.13" / "site-packages"
+    (packages / "imbue_mngr_claude-0.5.0.dist-info").mkdir(parents=True)
+    with pytest.raises(ProgramMissing, match="an unknown version"):
+        await find_mngr(str(named), surroundings(tmp_path))
+    (packages / "imbue_mngr-0.3.7.dist-info").mkdir()
+    assert (await find_mngr(str(named), surroundings(tmp_path))).version == "0.3.7"
+    (packages / "imbue_mngr-0.3.7.dist-info").rename(packages / "imbue_mngr-0.2.9.dist-info")
+    with pytest.raises(ProgramMissing, match=r"mngr 0\.2\.9"):
+        await find_mngr(str(named), surroundings(tmp_path))
+    (packages / "imbue_mngr-0.3.7.dist-info").mkdir()
+    with pytest.raises(ProgramMissing, match="an unknown version"):
+        await find_mngr(str(named), surroundings(tmp_path))
+    python.unlink()
+    (packages / "imbue_mngr-0.2.9.dist-info").rmdir()
+    with pytest.raises(ProgramMissing, match="an unknown version"):
+        await find_mngr(str(named), surroundings(tmp_path))
+
+
 async def test_missing_mngr_has_hint(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing) as caught:
         await find_mngr(None, surroundings(tmp_path))
