@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Iterator
 
@@ -29,6 +30,10 @@ settings.register_profile("search", derandomize=False, deadline=None, max_exampl
 settings.load_profile("fixed")
 
 MOST_WORKERS = 8
+
+# Without bytecode, each worker compiles all tests, and each program that they start compiles what it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Under `nohup`, too, the programs of the tests are interrupted as at a terminal.
 keep_ignored_signals_to_ourselves()

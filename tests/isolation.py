@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import subprocess
 import tempfile
@@ -17,6 +16,7 @@ from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.model.spec import MngrSettings
 from tests.programs import cleaned_up
 
+PROFILE = "0123456789abcdef0123456789abcdef"
 SCRIPTED_AGENT = """#!/bin/bash
 # An honest scripted agent: what a line on its input says, it does.
 while IFS= read -r line; do
@@ -67,14 +67,17 @@ def isolate_mngr(path: str) -> Iterator[IsolatedMngr]:
     agent.chmod(0o755)
     _make_repository(root / "repo", environment)
     adapter, tmux = Mngr(path, environment), Tmux(environment)
-    asyncio.run(_switch_off_modal(adapter))
+    _write_settings(root / "home" / ".mngr")
     with cleaned_up(["tmux", "kill-server"], ["rm", "-rf", str(root)], environment=environment):
         yield IsolatedMngr(root, settings, environment, adapter, tmux, root / "repo", agent)
 
 
-async def _switch_off_modal(adapter: Mngr) -> None:
-    if any(plugin.name == "modal" for plugin in await adapter.plugins()):
-        await adapter.set_config("providers.modal.is_enabled", "false")
+def _write_settings(host_dir: Path) -> None:
+    """Write the settings of a first run, which takes mngr a second. Without a token, the plugin modal fails."""
+    profile = host_dir / "profiles" / PROFILE
+    profile.mkdir(parents=True)
+    (host_dir / "config.toml").write_text(f'profile = "{PROFILE}"\n')
+    (profile / "settings.toml").write_text("[providers.modal]\nis_enabled = false\n")
 
 
 def _make_repository(folder: Path, environment: dict[str, str]) -> None:

@@ -58,8 +58,8 @@ _READ_SIZE: Final = 1 << 18
 _FRAME_TOP: Final = re.compile(r"[╭┌][─ ]*(?P<title>[^─╮┐]*)")
 _OWN_SCREEN: Final = b"\x1b[?1049"
 _FRAME_SIDES: Final = "│┃"
-# Variables that would tell a program of another terminal; the last one would let every start compile what it imports.
-_OF_ANOTHER_TERMINAL: Final = ("TMUX", "TMUX_PANE", "NO_COLOR", "COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE")
+# Variables that would tell a program of another terminal.
+_OF_ANOTHER_TERMINAL: Final = ("TMUX", "TMUX_PANE", "NO_COLOR", "COLUMNS", "LINES")
 
 
 @dataclass(frozen=True)
