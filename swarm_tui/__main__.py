@@ -2,7 +2,7 @@
 
 import sys
 
-from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves
+from swarm_tui.adapters.processes import keep_ignored_signals_to_ourselves
 from swarm_tui.cli.main import run_command_line
 
 

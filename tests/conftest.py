@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from swarm_tui.adapters.processes import keep_ignored_signals_to_ourselves
 from swarm_tui.adapters.processes.confinement import check_confinement
-from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.model.run_limits import Confinement

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from swarm_tui.adapters.scratch import short_folder
 from swarm_tui.adapters.ssh import target_of
-from swarm_tui.model.hosts import HostSettings
+from swarm_tui.model.spec import HostSettings
 from tests.leftovers import MARK
 from tests.programs import end_with_parent, require_program
 from tests.waiting import PATIENCE, until

@@ -17,8 +17,7 @@ from swarm_tui.adapters.processes.environment import passed_variables, project_e
 from swarm_tui.adapters.ssh import SshTarget
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.files import read_regular, replacing
-from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.spec import HostSettings, MngrSettings
 from swarm_tui.model.text import plain
 
 _SETTING_NAMES: Final = ("MNGR_HOST_DIR", "TMUX_TMPDIR", "MNGR_PREFIX", "MNGR_ROOT_NAME")

@@ -17,7 +17,7 @@ from typing import Final
 from swarm_tui.adapters.processes.run import Finished, run_process
 from swarm_tui.errors import AdapterError, ProgramTimeout, UsageError
 from swarm_tui.files import open_regular
-from swarm_tui.model.hosts import HostSettings
+from swarm_tui.model.spec import HostSettings
 from swarm_tui.model.text import plain, plain_lines
 
 CONNECT_TIMEOUT: Final = 10

@@ -15,8 +15,7 @@ from swarm_tui.hosts.events import made_hosts
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.spec import INTEGRATOR_SLUG
+from swarm_tui.model.spec import INTEGRATOR_SLUG, LOCAL_HOST
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:

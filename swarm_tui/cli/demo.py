@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.cli.follow import EXIT_INTERRUPTED, follow_sweep
-    from swarm_tui.demo.sweep import DemoOptions, begin_demo
+    from swarm_tui.demo import DemoOptions, begin_demo
 
     has_room = has_terminal() and not arguments.headless and not arguments.json
     options = DemoOptions(

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from swarm_tui.e2e.expectations import expect
-    from swarm_tui.e2e.result import CommandResult
+    from swarm_tui.e2e.result import CommandResult, expect
     from swarm_tui.e2e.session import E2eSession
     from swarm_tui.e2e.terminal import Terminal
 
 __all__ = ["CommandResult", "E2eSession", "Terminal", "expect"]
 
-_MODULES = {"CommandResult": "result", "E2eSession": "session", "Terminal": "terminal", "expect": "expectations"}
+_MODULES = {"CommandResult": "result", "E2eSession": "session", "Terminal": "terminal", "expect": "result"}
 
 
 def __getattr__(name: str) -> object:
     # pytest loads the plugin of this package in every run, which must not pay for modules that it does not use.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.e2e.expectations import ExpectationFailed
+from swarm_tui.e2e.result import ExpectationFailed
 from swarm_tui.e2e.session import MARK_NAME, E2eSession
 from swarm_tui.model.text import plain_lines
 from swarm_tui.tutorial.citations import docstring_part

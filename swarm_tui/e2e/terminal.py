@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from swarm_tui.adapters.driven_terminal import DrivenTerminal, ScreenShot
-from swarm_tui.e2e.expectations import ExpectationFailed
-from swarm_tui.e2e.result import CapturedText, command_lines, comment_lines
+from swarm_tui.e2e.result import CapturedText, ExpectationFailed, command_lines, comment_lines
 from swarm_tui.model.text import plain_lines
 
 DEFAULT_WAIT: Final = 60.0

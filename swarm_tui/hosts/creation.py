@@ -10,8 +10,8 @@ from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_messages import is_agent_name
 from swarm_tui.adapters.mngr_settings import provider_settings
 from swarm_tui.errors import AdapterError, UsageError
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.options import RunOptions
+from swarm_tui.model.spec import LOCAL_HOST
 from swarm_tui.model.text import plain
 
 _HOST_DIRS: Final = {"docker": "/mngr", "modal": "/mngr"}

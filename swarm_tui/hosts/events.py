@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from swarm_tui.model.event import Event, LogLine
-from swarm_tui.model.hosts import HostSettings
+from swarm_tui.model.spec import HostSettings
 
 if TYPE_CHECKING:
     from swarm_tui.journal.state import SweepState

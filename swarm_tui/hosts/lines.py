@@ -9,9 +9,8 @@ from typing import NamedTuple
 from swarm_tui.hosts.events import HostState
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import age, counted, duration
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import ACTIVE_MARKS, UNSOLVED_RESULTS, State
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.model.text import plain
 
 

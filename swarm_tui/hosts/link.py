@@ -25,7 +25,7 @@ from swarm_tui.errors import AdapterError, ProgramMissing, ProgramTimeout, Swarm
 from swarm_tui.hosts.mirror import HostMirror
 from swarm_tui.hosts.processes import PS_COMMAND
 from swarm_tui.hosts.protocol import HostUnreachable
-from swarm_tui.model.hosts import HostSettings
+from swarm_tui.model.spec import HostSettings
 from swarm_tui.model.text import parse_json, plain
 
 LINE_LIMIT: Final = 1 << 25

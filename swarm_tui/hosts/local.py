@@ -37,8 +37,7 @@ from swarm_tui.hosts.protocol import (
     HostUnreachable,
     ReadRequest,
 )
-from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
-from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.spec import LOCAL_HOST, HostSettings, MngrSettings
 from swarm_tui.model.text import parse_json
 
 # mngr writes a note every 5 s while a pane exists. Older notes mean nothing.

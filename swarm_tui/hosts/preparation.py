@@ -27,8 +27,7 @@ from swarm_tui.errors import AdapterError
 from swarm_tui.files import read_regular
 from swarm_tui.hosts.protocol import AgentAddress, Host
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import HostSettings, SweepSpec
 from swarm_tui.model.text import plain
 
 

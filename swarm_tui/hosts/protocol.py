@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from swarm_tui.adapters.processes.run import OUTPUT_LIMIT, Finished
 from swarm_tui.errors import AdapterError
-from swarm_tui.model.hosts import LOCAL_HOST, HostSettings, mngr_address
+from swarm_tui.model.spec import LOCAL_HOST, HostSettings, mngr_address
 
 if TYPE_CHECKING:
     from swarm_tui.adapters.tmux import Tmux

@@ -19,8 +19,7 @@ from swarm_tui.hosts.protocol import (
     HostUnreachable,
     ReadRequest,
 )
-from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, HostSettings, SweepSpec
 
 _Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")

@@ -26,8 +26,7 @@ from swarm_tui.hosts.protocol import (
     HostUnreachable,
     ReadRequest,
 )
-from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.spec import HostSettings, MngrSettings
 
 _CHUNK: Final = 1 << 18
 _CONNECTING: Final = "it is being connected"

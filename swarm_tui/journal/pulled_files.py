@@ -4,13 +4,41 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pydantic import BaseModel, ConfigDict
+
 from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.used_code import USED_FILE, USED_LIMIT, UsedCode
+
+USED_FILE: Final = "used.json"
+"""The file name in the folder of an agent's pulled work."""
+USED_LIMIT: Final = 4_000_000
+
+
+class UsedCode(BaseModel):
+    """Code and files used by one run of a test. Paths are relative to the top of the repository."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    outcome: str = ""
+    functions: Mapping[str, tuple[int, ...]] = {}
+    """The first lines of called functions, by file."""
+    loaded: frozenset[str] = frozenset()
+    """The files of imported modules."""
+    opened: frozenset[str] = frozenset()
+    """Other opened files."""
+    has_programs: bool = False
+    """Whether the test started programs, whose code and files are not recorded."""
+    is_whole: bool = True
+    """Whether opened files were recorded, which requires Python 3.8."""
+
+    @property
+    def is_green(self) -> bool:
+        return self.outcome in ("passed", "xfailed", "xpassed")
+
 
 FILES_LIMIT: Final = 1_000
 DEPTH_LIMIT: Final = 8

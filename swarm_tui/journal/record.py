@@ -9,10 +9,10 @@ import msgspec
 from swarm_tui.integrator.events import Revision
 from swarm_tui.journal.work_events import FileEdit, Try
 from swarm_tui.limits.events import ApiError
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.pulled import NOT_PULLED, PulledWork
 from swarm_tui.model.questions import OpenQuestion
 from swarm_tui.model.results import FINISHED_STATES, HINDERED, Baseline, Result, State, mark_of
+from swarm_tui.model.spec import LOCAL_HOST
 from swarm_tui.money.events import NOTHING_SPENT, ModelTokens, Spending, spending_of_agent
 
 NAMES: Final = ("test", "agent", "branch", "file", "line", "block", "group", "baseline", "traits")

@@ -19,7 +19,6 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.requests import user_name
 from swarm_tui.model.commits import FIX_PREFIX, Commit, Diff, FileChange
-from swarm_tui.model.fixes import PART_PREFIX
 from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import AgentBranch, Change, Conflict, IntegratedBranch, Kind, Preview, TestChanges
@@ -29,6 +28,7 @@ from swarm_tui.review.stack import Stack
 from swarm_tui.review.test_changes import read_left_out, read_test_changes
 from swarm_tui.review.verdicts import (
     OBJECTS_FOLDER,
+    PART_PREFIX,
     History,
     ReviewFolder,
     Verdict,

@@ -19,13 +19,13 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.errors import SwarmError
 from swarm_tui.model.commit_messages import TestWork
 from swarm_tui.model.commits import FIX_PREFIX, Commit
-from swarm_tui.model.fixes import PART_PREFIX
 from swarm_tui.model.pulled import without_marks
 from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.model.text import plain
 from swarm_tui.review.changes import AgentBranch, Change, IntegratedBranch, Kind, TestChanges
 from swarm_tui.review.hunks import CommitHunks
 from swarm_tui.review.picking import pick_all
+from swarm_tui.review.verdicts import PART_PREFIX
 
 _LINE_LIMIT: Final = 300
 _COMMITS_LIMIT: Final = 5_000

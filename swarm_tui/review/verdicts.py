@@ -10,15 +10,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.journal.append import append_line
 from swarm_tui.journal.follow import LineFollower
-from swarm_tui.model.fixes import PART_PREFIX
 from swarm_tui.model.text import plain
+
+if TYPE_CHECKING:
+    pass
+
+PART_PREFIX: Final = "part-"
+"""The prefix of ids of test changes."""
 
 
 class Verdict(StrEnum):

@@ -18,8 +18,7 @@ from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.hosts.registry import Hosts, open_host, open_hosts
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.transcripts.locate import SCREEN_NAME
 
 SCREEN_BYTES: Final = 1 << 20

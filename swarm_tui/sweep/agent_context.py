@@ -14,8 +14,7 @@ from swarm_tui.journal.events import Launched
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import Event
-from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.spec import INTEGRATOR_SLUG, SweepSpec
+from swarm_tui.model.spec import INTEGRATOR_SLUG, LOCAL_HOST, SweepSpec
 from swarm_tui.sweep.watch import AgentFollower
 
 

@@ -29,9 +29,8 @@ from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import State
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_address, agent_id_of, before_refs, held_refs, pulled_ref
 from swarm_tui.sweep.copies import base_branch, checked_temporary, temporary_folder
 from swarm_tui.sweep.host_creation import destroy_host, held_hosts

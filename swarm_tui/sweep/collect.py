@@ -32,14 +32,13 @@ from swarm_tui.adapters.scratch import ScratchFolder
 from swarm_tui.errors import NothingConcerned, ProgramMissing, SwarmError, UsageError
 from swarm_tui.journal.folder import find_sweep, list_sweeps
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.journal.pulled_files import read_used_code
+from swarm_tui.journal.pulled_files import UsedCode, read_used_code
 from swarm_tui.model.environment import is_allowed_name, withheld_names
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.masking import is_secret_name
 from swarm_tui.model.options import RunOptions
 from swarm_tui.model.results import OPEN_RESULTS, Baseline, State, summarize
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.model.used_code import UsedCode
 from swarm_tui.testing.affected import ChangedSource, compare_sources, functions_at, reason_to_run
 from swarm_tui.testing.python import (
     find_pythons,

@@ -20,8 +20,7 @@ from swarm_tui.journal.events import Noted
 from swarm_tui.journal.folder import SweepFolder, make_own_folder
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import INTEGRATOR_KEY, Event
-from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.sweep.agent_context import agent_address
 from swarm_tui.sweep.copies import CopySource, copy_variables
 from swarm_tui.sweep.slots import SHORTAGE_PAUSES

@@ -19,7 +19,7 @@ from msgspec import structs
 from swarm_tui import __version__
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr import Mngr
-from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves
+from swarm_tui.adapters.processes import keep_ignored_signals_to_ourselves
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.hosts.events import made_hosts

@@ -18,9 +18,8 @@ from swarm_tui.errors import AdapterError, SwarmError
 from swarm_tui.hosts.events import HostEnded, HostMade, HostMaking, made_hosts
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile
 from swarm_tui.hosts.registry import open_host
-from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.results import State
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import HostSettings, SweepSpec
 from swarm_tui.sweep.agent_context import agent_address
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.host_pool import HostPool, plan_hosts

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.spec import LOCAL_HOST
 from swarm_tui.sweep.slots import CREATES_AT_ONCE, slots_taken
 
 MAKES_AT_ONCE: Final = 4

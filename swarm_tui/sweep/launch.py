@@ -30,10 +30,9 @@ from swarm_tui.hosts.ssh import RECORDING
 from swarm_tui.journal.events import Harvesting, Launching
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.event import INTEGRATOR_KEY
-from swarm_tui.model.hosts import LOCAL_HOST, mngr_address
 from swarm_tui.model.results import LIVING_STATES, State
 from swarm_tui.model.run_limits import free_number, own_variables
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, SweepSpec, mngr_address
 from swarm_tui.model.text import parse_object, plain
 from swarm_tui.sweep.agent_context import (
     LABEL_ROLE,

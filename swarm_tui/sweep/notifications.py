@@ -89,7 +89,7 @@ class Notification(NamedTuple):
     """One event of a notification."""
 
     kind: str
-    """A condition of `model/conditions.py`, such as `asks` or `failed`."""
+    """A condition of `swarm-tui wait`, such as `asks` or `failed`."""
     seq: int
     at: float
     test: str

@@ -44,10 +44,9 @@ from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.hosts import LOCAL_HOST, HostSettings
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.results import Baseline
-from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
+from swarm_tui.model.spec import LOCAL_HOST, HostSettings, MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.sweep.agent_context import agent_address
 from swarm_tui.sweep.collect import Found, Progress, choose_by_baseline, find_tests, report_withheld
 from swarm_tui.sweep.copies import new_temporary_folder, task_for

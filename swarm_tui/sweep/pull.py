@@ -30,10 +30,10 @@ from swarm_tui.files import new_file, open_regular, read_regular
 from swarm_tui.hosts.copies import fetch_commits, patch_without_git, uncommitted_patch
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, Host, HostUnreachable, ReadRequest
 from swarm_tui.journal.folder import write_beside
+from swarm_tui.journal.pulled_files import USED_FILE, USED_LIMIT
 from swarm_tui.model.pulled import CommitsElsewhere
 from swarm_tui.model.report import OUTCOME_SIZE_LIMIT, AgentReport
 from swarm_tui.model.text import plain
-from swarm_tui.model.used_code import USED_FILE, USED_LIMIT
 from swarm_tui.transcripts.entries import record_time
 from swarm_tui.transcripts.locate import (
     HARVESTED_NAME,

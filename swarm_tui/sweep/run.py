@@ -14,8 +14,8 @@ from swarm_tui.errors import JournalError, ResourceShortage, SwarmError, resourc
 from swarm_tui.hosts.protocol import HostUnreachable
 from swarm_tui.journal.events import ProbeFailed, ProbeRecovered
 from swarm_tui.model.event import INTEGRATOR_KEY
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import State
+from swarm_tui.model.spec import LOCAL_HOST
 from swarm_tui.sweep.agent import SWEEP_STOPPED, Agent, Checked, HostGone, NoHost, Slot, Stop, run_agent
 from swarm_tui.sweep.agent_context import integrator_of
 from swarm_tui.sweep.answers import AnswerDelivery

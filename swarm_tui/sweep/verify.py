@@ -38,10 +38,9 @@ from swarm_tui.hosts.protocol import HostUnreachable
 from swarm_tui.integrator.branches import classify_commit
 from swarm_tui.journal.events import ClaimChecked
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import LIVING_STATES, Baseline, Result, State
 from swarm_tui.model.run_limits import COPIES_NUMBER, OWN_HOME, own_folder, own_variables
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.review.verdicts import review_of_sweep
 from swarm_tui.sweep.context import SweepContext

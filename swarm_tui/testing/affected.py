@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final
 
+from swarm_tui.journal.pulled_files import UsedCode
 from swarm_tui.model.text import read_python
-from swarm_tui.model.used_code import UsedCode
 
 # Files that affect how all tests run, or the installed packages.
 _SETTINGS: Final = frozenset(

@@ -18,8 +18,7 @@ from swarm_tui.adapters.python_env import activation, make_own_venv
 from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.model.text import plain
 
 _VENV = "venv"

@@ -18,7 +18,7 @@ from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import AgentDetails
 from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
-from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.spec import LOCAL_HOST
 from swarm_tui.model.text import plain
 
 ENDED: Final[Mapping[str, str]] = {

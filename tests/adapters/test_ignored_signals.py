@@ -11,7 +11,7 @@ from swarm_tui.adapters.processes.run import run_process_blocking
 def test_programs_receive_our_ignored_signals() -> None:
     program = (
         "import os, signal, subprocess, sys\n"
-        "from swarm_tui.adapters.processes.signals import keep_ignored_signals_to_ourselves\n"
+        "from swarm_tui.adapters.processes import keep_ignored_signals_to_ourselves\n"
         "keep_ignored_signals_to_ourselves()\n"
         "for name in ('INT', 'QUIT', 'HUP'):\n"
         "    os.kill(os.getpid(), getattr(signal, 'SIG' + name))\n"

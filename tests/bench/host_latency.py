@@ -27,8 +27,7 @@ from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import SshHost
-from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.spec import HostSettings, MngrSettings
 from swarm_tui.sweep.agent_files import FileTail
 from tests.loopback import LoopbackHost, loopback_hosts
 from tests.waiting import eventually

@@ -36,8 +36,7 @@ from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.work_events import Said
-from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.spec import HostSettings, MngrSettings
 from swarm_tui.room.store import SweepConclusions
 from swarm_tui.simulate.feeder import main as feed
 from swarm_tui.sweep.job import TestJob

@@ -14,7 +14,7 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.pytest import run_chosen_tests
 from swarm_tui.agents.offline.records import Record, parse_record
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.demo.sweep import IDENTITY, RECORDS, SAMPLE, sample_repository
+from swarm_tui.demo import IDENTITY, RECORDS, SAMPLE, sample_repository
 from swarm_tui.errors import UsageError
 from tests.waiting import PATIENCE
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.demo.sweep import DemoOptions, begin_demo, sample_repository
+from swarm_tui.demo import DemoOptions, begin_demo, sample_repository
 from swarm_tui.errors import JournalError
 
 # Records its home, and has no plugins.

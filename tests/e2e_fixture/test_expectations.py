@@ -8,7 +8,7 @@ import pytest
 
 from swarm_tui.adapters.processes.shell import OutputSource, Segment
 from swarm_tui.e2e import CommandResult, expect
-from swarm_tui.e2e.expectations import ExpectationFailed
+from swarm_tui.e2e.result import ExpectationFailed
 
 
 def result(

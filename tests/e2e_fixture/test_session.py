@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from swarm_tui.adapters.processes.ends import marked_processes
 from swarm_tui.adapters.processes.shell import OutputSource, Segment
 from swarm_tui.e2e import E2eSession, expect
-from swarm_tui.e2e.expectations import ExpectationFailed
-from swarm_tui.e2e.result import ordered_lines
+from swarm_tui.e2e.result import ExpectationFailed, ordered_lines
 from swarm_tui.e2e.session import MARK_NAME, isolated_environment, make_isolation, remove_isolation
 
 

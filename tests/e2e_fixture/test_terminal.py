@@ -11,7 +11,7 @@ import pytest
 
 from swarm_tui.adapters.processes.ends import marked_processes
 from swarm_tui.e2e import E2eSession, expect
-from swarm_tui.e2e.expectations import ExpectationFailed
+from swarm_tui.e2e.result import ExpectationFailed
 from swarm_tui.e2e.session import MARK_NAME
 from swarm_tui.errors import ProgramMissing
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentStatus, AgentStatuses
-from swarm_tui.model.hosts import LOCAL_HOST
-from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.spec import LOCAL_HOST, MngrSettings
 from tests.fake_mngr import FakeAgent, FakeMngr
 
 

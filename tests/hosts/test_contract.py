@@ -22,8 +22,7 @@ from swarm_tui.hosts.link import SshLink
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, FileSlice, FoundFile, Host, ReadRequest
 from swarm_tui.hosts.ssh import SshHost
-from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.spec import MngrSettings
+from swarm_tui.model.spec import HostSettings, MngrSettings
 from swarm_tui.sweep.pull import fetch_agent_commits
 from tests.fake_mngr import FakeMngr
 from tests.git_project import GitProject

@@ -15,9 +15,8 @@ from swarm_tui.journal.events import Harvested, Launched, Launching, Queued, See
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.work_events import Said
 from swarm_tui.model.event import Event
-from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.results import Result, State
-from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.model.spec import HostSettings, MngrSettings, SweepSpec
 
 
 def spec_on(*hosts: str, per_host: int = 4) -> SweepSpec:

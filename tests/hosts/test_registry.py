@@ -10,8 +10,7 @@ import pytest
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentStatuses, FileSlice, HostUnreachable, ReadRequest
 from swarm_tui.hosts.registry import Hosts, open_hosts
-from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.model.spec import HostSettings, MngrSettings, SweepSpec
 from tests.fake_mngr import FakeMngr
 from tests.hosts.fake_host import FakeHost
 

@@ -20,8 +20,7 @@ from swarm_tui.hosts.preparation import HostCheckFailed, HostPreparation
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, FileSlice, HostUnreachable, ReadRequest
 from swarm_tui.hosts.ssh import SshHost
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.model.hosts import HostSettings
-from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.model.spec import HostSettings, MngrSettings, SweepSpec
 from tests.waiting import eventually
 
 START = "import base64,os;exec(base64.b64decode(os.fdopen(0,'rb',0,closefd=False).readline()).decode())"

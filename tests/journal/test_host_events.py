@@ -11,8 +11,7 @@ from swarm_tui.journal.events import Launched, Launching, Queued
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import Event
-from swarm_tui.model.hosts import mngr_address
-from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.model.spec import MngrSettings, SweepSpec, mngr_address
 
 BEGUN: tuple[Event, ...] = (
     Queued(test="a"),

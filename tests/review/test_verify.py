@@ -11,9 +11,9 @@ import pytest
 from swarm_tui.adapters.git import Repository
 from swarm_tui.integrator.program import integrate
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.journal.pulled_files import USED_FILE, UsedCode
 from swarm_tui.journal.record import TestRecord as Record
 from swarm_tui.model.pulled import PulledWork
-from swarm_tui.model.used_code import USED_FILE, UsedCode
 from swarm_tui.review.review import Review
 from swarm_tui.review.tests import ReviewTests
 from swarm_tui.review.verdicts import ReviewFolder, review_of_sweep

@@ -16,8 +16,8 @@ from swarm_tui.hosts.protocol import AgentStatuses, FileSlice, HostReport, HostU
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.events import Launched
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.hosts import HostSettings
 from swarm_tui.model.results import Result, State
+from swarm_tui.model.spec import HostSettings
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep

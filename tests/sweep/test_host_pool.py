@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.model.hosts import LOCAL_HOST
+from swarm_tui.model.spec import LOCAL_HOST
 from swarm_tui.sweep.host_pool import CREATES_ON_HOST, REFUSALS, HostPool, HostUse
 
 

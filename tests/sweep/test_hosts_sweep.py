@@ -10,7 +10,7 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.mngr_settings import user_settings
-from swarm_tui.demo.sweep import RECORDS, sample_repository
+from swarm_tui.demo import RECORDS, sample_repository
 from swarm_tui.journal.folder import list_sweeps
 from swarm_tui.journal.open import OpenedSweep
 from tests.isolation import IsolatedMngr

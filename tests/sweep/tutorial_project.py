@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from swarm_tui.demo.sweep import sample_repository
+from swarm_tui.demo import sample_repository
 from swarm_tui.tutorial.read import read_blocks
 from tests.git_project import GitProject
 

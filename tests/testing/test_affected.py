@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swarm_tui.model.used_code import UsedCode
+from swarm_tui.journal.pulled_files import UsedCode
 from swarm_tui.testing.affected import MODULE, ChangedSource, compare_sources, functions_at, reason_to_run
 
 OLD = """import os

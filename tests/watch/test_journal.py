@@ -17,7 +17,7 @@ from swarm_tui.journal.work_events import Said
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import WATCH_SOURCE, MngrSettings, SweepSpec
 from swarm_tui.watch.agents import WatchedAgent
-from swarm_tui.watch.journal import WatchJournal, state_event
+from swarm_tui.watch.observer import WatchJournal, state_event
 
 
 def folder_of(path: Path) -> SweepFolder:

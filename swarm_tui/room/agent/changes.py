@@ -23,8 +23,8 @@ from swarm_tui.files import read_regular
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import Diff
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.pulled import kinds_of, without_marks
+from swarm_tui.model.spec import LOCAL_HOST
 from swarm_tui.model.text import plain
 from swarm_tui.room.draw.spans import Line, Span, cut_line, pad_text, spread
 from swarm_tui.room.screen import RoomScreen

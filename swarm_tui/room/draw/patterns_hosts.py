@@ -14,7 +14,7 @@ from swarm_tui.failures.patterns import Pattern
 from swarm_tui.hosts.lines import HostLine
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import age, counted, duration
-from swarm_tui.model.hosts import HostSettings
+from swarm_tui.model.spec import HostSettings
 from swarm_tui.model.text import plain
 from swarm_tui.money.forecast import cost_words
 from swarm_tui.room.draw.glyphs import glyph_of, role_of

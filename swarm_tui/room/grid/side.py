@@ -11,9 +11,8 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import RequestKind
 from swarm_tui.model.formatting import age, duration
-from swarm_tui.model.hosts import LOCAL_HOST
 from swarm_tui.model.results import BASELINE_SENTENCES, BASELINE_WORDS, State
-from swarm_tui.model.spec import name_of_test, split_node_id
+from swarm_tui.model.spec import LOCAL_HOST, name_of_test, split_node_id
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.glyphs import STATUS_ROLES, TRY_SIGNS, glyph_of, role_of, word_of
 from swarm_tui.room.draw.spans import Line, Span, cut_line, cut_text, wrap_text
