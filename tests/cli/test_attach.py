@@ -131,18 +131,6 @@ def test_attach_type_detach_and_all_is_as_it_was(story: Story) -> None:
 
 
 @pytest.mark.slow
-def test_the_deadly_keys_of_mngr_destroy_and_stop_nothing(story: Story) -> None:
-    child = story.attach()
-    child.expect_exact(STATUS_LINE)
-    child.send("\x11\x14")
-    child.send("still here\r")
-    until(lambda: "still here" in story.screen, "the agent to live on")
-    child.send(BACK)
-    child.expect(pexpect.EOF)
-    assert story.is_alive
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("is_same_server", [True, False], ids=["on the same server", "on another server"])
 def test_from_inside_tmux_it_says_the_keys_that_lead_back_and_keeps_the_deadly_ones_away(
     story: Story, is_same_server: bool

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pexpect
 import pytest
 
 from swarm_tui.adapters.processes.environment import scrubbed_environment
-from swarm_tui.cli.completion import SCRIPTS, completions
+from swarm_tui.cli.completion import completions
 from swarm_tui.cli.main import COMMANDS
 from tests.programs import make_program
 from tests.waiting import PATIENCE
@@ -40,14 +39,6 @@ def test_the_value_of_an_option_is_completed_and_nothing_beside(tmp_path: Path) 
     assert completions(["report", "-o", ""], tmp_path) == [], "a folder: the shell knows those"
     assert completions(["report", "--json", ""], tmp_path) == ["20261118-061200"]
     assert completions(["run", "--", "--o"], tmp_path) == [], "pytest's own"
-
-
-@pytest.mark.parametrize("shell", sorted(SCRIPTS))
-def test_every_shell_has_a_script(shell: str) -> None:
-    made = subprocess.run(
-        [sys.executable, "-m", "swarm_tui", "completion", shell], capture_output=True, text=True, check=True
-    )
-    assert made.stdout == SCRIPTS[shell]
 
 
 # What begins each shell without a person's own settings, and what its settings would say.

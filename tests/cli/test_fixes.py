@@ -197,23 +197,6 @@ def test_a_plan_that_does_not_build_has_no_diff(project: GitProject, capsys: pyt
     assert "the plan has conflicts: reverting #1 One conflicts with #3 Three" in error
 
 
-def test_the_diff_is_what_the_plan_does_to_the_base(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = fixes(capsys, "--base", "main", "--revert", "1,3", "--diff")
-    assert code == 0
-    assert [line for line in out.split("\n") if line.startswith("diff ")] == [
-        "diff --git a/other.txt b/other.txt",
-        "diff --git a/tests/test_x.py b/tests/test_x.py",
-    ]
-
-
-def test_a_plan_that_does_not_build_is_not_applied(project: GitProject, capsys: pytest.CaptureFixture[str]) -> None:
-    before = file_contents(project.root)
-    code, out, err = fixes(capsys, "--base", "main", "--revert", "1", "--apply")
-    assert (code, out) == (1, "")
-    assert "conflicts with #3 Three" in err
-    assert file_contents(project.root) == before
-
-
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

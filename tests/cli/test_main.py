@@ -124,23 +124,11 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"swarm-tui {__version__}\n"
 
 
-def test_mistyped_command_hints_at_the_similar_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["docter"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == "swarm-tui: unknown command: 'docter'\nhint: did you mean `swarm-tui doctor`?\n"
-
-
-def test_unknown_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["doctor", "--nonsense"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == "swarm-tui: unrecognized arguments: --nonsense\nhint: run `swarm-tui doctor --help`\n"
-
-
 @pytest.mark.parametrize(
     ("words", "problem", "hint"),
     [
+        (["docter"], "unknown command: 'docter'", "did you mean `swarm-tui doctor`?"),
+        (["doctor", "--nonsense"], "unrecognized arguments: --nonsense", "run `swarm-tui doctor --help`"),
         (
             ["run", "-k", "share"],
             "unrecognized arguments: -k",

@@ -128,12 +128,6 @@ def test_asking_a_sweep_without_an_engine_says_how_to_get_one(context: SweepCont
     assert swarm_tui(context, "stop").returncode == 0
 
 
-def test_a_test_is_named_by_what_fits_only_it(context: SweepContext) -> None:
-    sweep, first = open_sweep(context.folder), next(context.state.tests())
-    for name in (first.test, first.agent, "test_0", "test_0.py::test_0", "test_0.py"):
-        assert sweep.find_test(name) == first
-
-
 @pytest.mark.parametrize("name", ["test_", "nothing"])
 def test_every_command_refuses_a_name_in_the_same_words(context: SweepContext, name: str) -> None:
     refused = {

@@ -54,10 +54,6 @@ def test_key_has_one_action_per_screen(scope: str) -> None:
     assert [key for key, number in counts.items() if number > 1] == []
 
 
-def test_every_screen_has_number_key() -> None:
-    assert [entry.key for entry in SCREENS] == [str(number + 1) for number in range(len(SCREENS))]
-
-
 def test_screen_action_overrides_common_key() -> None:
     own = Action("fixes.mine", ("n",), "", "", do_nothing)
     other = Action("room.other", ("n", "N"), "", "", do_nothing)

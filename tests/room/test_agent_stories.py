@@ -132,9 +132,10 @@ def room_words(sweep: SweepFolder) -> list[str]:
     return [sys.executable, "-m", "swarm_tui", "open", str(sweep.root)]
 
 
-@pytest.fixture(params=["another tmux server", "the agent's tmux server"])
+@pytest.fixture
 def person(request: pytest.FixtureRequest, agents: Agents, sweep: SweepFolder) -> Iterator[Person]:
-    is_private = request.param == "another tmux server"
+    """A user whose tmux server is another one than that of the agents, unless the test has a parameter."""
+    is_private = getattr(request, "param", "another tmux server") == "another tmux server"
     folder = tempfile.mkdtemp(prefix="sw") if is_private else agents.mngr.environment["TMUX_TMPDIR"]
     at_terminal = Person(agents.mngr.environment, folder, room_words(sweep), sweep.root)
     at_terminal.sees("Tests 2")
@@ -156,6 +157,7 @@ def grid_of(screen: Screen) -> list[str]:
     return [re.sub(r"\s+(\d+[dhms]\w*(\s+|$))?", " ", line[:66]) for line in lines[2:-1]]
 
 
+@pytest.mark.parametrize("person", ["another tmux server", "the agent's tmux server"], indirect=True)
 def test_detach_returns_to_same_test(person: Person, agents: Agents) -> None:
     to_second_test(person)
     size = agents.size("two")
@@ -171,18 +173,6 @@ def test_detach_returns_to_same_test(person: Person, agents: Agents) -> None:
     person.terminal.wait_until(lambda screen: grid_of(screen) == before, "the grid as it was")
     assert (agents.size("two"), agents.keys("two")) == (size, "")
     assert person.tmux("show-options", "-v", "-t", "=person:", "key-table").strip() == ""
-
-
-def test_dangerous_mngr_keys_are_disabled_while_attached(person: Person, agents: Agents) -> None:
-    to_second_test(person)
-    person.types("a")
-    person.sees("[mngr-swarm-x-two]")
-    person.types("\x11\x14\x11")
-    person.types("alive\r")
-    until(lambda: "alive" in agents.screen("two"), "the agent to live on")
-    person.types("\x02\x02d")
-    person.sees("back from swarm-x-two: it is running")
-    assert agents.state("two") == "WAITING"
 
 
 def test_pane_takes_keys_and_restores_window(person: Person, agents: Agents) -> None:
@@ -201,17 +191,6 @@ def test_pane_takes_keys_and_restores_window(person: Person, agents: Agents) -> 
     until(lambda: agents.size("one") == size, "the window to have its size again")
     assert agents.keys("one") == ""
     assert agents.state("one") == "WAITING"
-
-
-def test_live_screen_does_not_attach_or_resize(person: Person, agents: Agents) -> None:
-    size = agents.size("one")
-    agents.tmux("send-keys", "-t", "=mngr-swarm-x-one:agent", "something new to see", "Enter")
-    person.types("2")
-    person.sees("following")
-    person.types("\t")
-    person.sees("heard: something new to see")
-    assert not agents.is_attached("one")
-    assert agents.size("one") == size
 
 
 def test_message_is_not_sent_to_stopped_agent(person: Person, agents: Agents) -> None:
@@ -244,14 +223,6 @@ def test_stopped_agent_starts_only_after_confirmation(person: Person, agents: Ag
     person.sees("[mngr-swarm-x-two]")
     person.types("\x02\x02d")
     person.sees("back from swarm-x-two: it is running")
-
-
-def test_killed_agent_returns_to_room(person: Person, agents: Agents) -> None:
-    to_second_test(person)
-    person.types("a")
-    person.sees("[mngr-swarm-x-two]")
-    agents.tmux("kill-session", "-t", "=mngr-swarm-x-two")
-    person.sees("back from swarm-x-two: it is stopped")
 
 
 def test_attach_outside_tmux_handles_resize(agents: Agents, sweep: SweepFolder) -> None:

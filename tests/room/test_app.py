@@ -119,45 +119,6 @@ async def test_filter_narrows_and_escape_restores_position(folder: SweepFolder) 
         assert len(app.view.order) == 125
 
 
-async def test_escape_clears_kept_filter(folder: SweepFolder) -> None:
-    async with room_on(folder, WIDE) as (app, pilot):
-        await press(pilot, "slash", *"!config", "enter")
-        assert not any("config" in test for test in app.view.order)
-        await press(pilot, "escape")
-        assert app.is_running
-        assert len(app.view.order) == 125
-
-
-async def test_marks_can_be_undone_and_redone(folder: SweepFolder) -> None:
-    async with room_on(folder, WIDE) as (app, pilot):
-        order = app.view.order
-        await press(pilot, "space", "space")
-        assert app.view.marks.tests == set(order[:2])
-        await press(pilot, "v", "l", "l", "v", "l")
-        assert app.view.marks.tests == set(order[:5])
-        await press(pilot, "asterisk")
-        assert len(app.view.marks.tests) == 125
-        await press(pilot, "z")
-        assert app.view.marks.tests == set(order[:5])
-        await press(pilot, "Z", "asterisk")
-        assert not app.view.marks.tests
-
-
-async def test_exclamation_mark_filters_failed_tests(folder: SweepFolder) -> None:
-    async with room_on(folder, WIDE) as (app, pilot):
-        await press(pilot, "exclamation_mark")
-        assert {app.store.state.records[test].mark for test in app.view.order} <= {"failed", "unresolved"}
-        await press(pilot, "exclamation_mark")
-        assert len(app.view.order) == 125
-
-
-async def test_b_groups_by_state(folder: SweepFolder) -> None:
-    async with room_on(folder, WIDE) as (app, pilot):
-        await press(pilot, "b", "t")
-        assert app.view.options.group == "state"
-        assert "waiting" in text_on_screen(app)
-
-
 async def test_digits_open_screens_and_q_returns(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         for key, name in (("4", "patterns"), ("5", "inbox"), ("6", "log")):
@@ -253,14 +214,6 @@ async def test_log_follows_until_cursor_moves_up(folder: SweepFolder) -> None:
         assert "paused" in text_on_screen(app)
         await press(pilot, "F")
         assert "following" in text_on_screen(app)
-
-
-async def test_config_remaps_keys(folder: SweepFolder) -> None:
-    async with room_on(folder, WIDE._replace(config_keys={"sweep.zoom_in": ("W",)})) as (app, pilot):
-        await press(pilot, "plus")
-        assert zoom_of(app) is Zoom.DOTS
-        await press(pilot, "W")
-        assert zoom_of(app) is Zoom.CHIPS
 
 
 async def test_click_on_pill_filters_and_on_test_selects(folder: SweepFolder) -> None:

@@ -180,11 +180,6 @@ def test_plan_line_fits_every_width(width: int, has_conflict: bool, is_applied: 
     assert width_of(draw_plan(facts, width)) <= width
 
 
-def test_plan_line_names_conflicts() -> None:
-    line = text_of(draw_plan(PlanView(11, 7, 2, True, ("#3 with #5",), 9), 100))
-    assert "conflict #3 with #5" in line
-
-
 def test_effect_line_describes_revert() -> None:
     clean = EffectView(is_reverted=False, is_known=True, tests_red=3, why_rank="3 agents wrote this")
     line = text_of(draw_effect(clean, 100))

@@ -52,12 +52,6 @@ def test_dots_fit_and_columns_do_not_overlap(sizes: list[int], width: int, heigh
         assert end <= width
 
 
-def test_too_many_groups_are_laid_out_in_columns() -> None:
-    groups = groups_of([10] * 40)
-    assert len(lay_out(groups, Zoom.DOTS, 120, 50).rows) == 40
-    assert len(lay_out(groups, Zoom.DOTS, 120, 20).rows) <= 14
-
-
 A = Group("aa", ("a0", "a1", "a2", "a3", "a4"))
 B = Group("b", ("b0", "b1"))
 
@@ -106,17 +100,6 @@ def test_single_group_is_not_in_columns() -> None:
     assert lay_out([], Zoom.DOTS, 80, 24) == Layout([], {}, Zoom.DOTS)
 
 
-def test_narrowest_panel_has_one_cell_per_row() -> None:
-    assert [len(run.tests) for row in lay_out([A], Zoom.DOTS, 1, 9).rows for run in row] == [1] * 5
-    assert [len(run.tests) for row in lay_out([A], Zoom.DOTS, 2, 9).rows for run in row] == [2, 2, 1]
-
-
-def test_label_has_at_most_third_and_26_cells() -> None:
-    long = Group("x" * 40, ("t",))
-    assert [lay_out([long], Zoom.DOTS, width, 9).rows[0][0].label_width for width in (30, 78, 200)] == [10, 26, 26]
-    assert lay_out([Group("", ("t",))], Zoom.DOTS, 30, 9).places == {"t": (0, 0)}
-
-
 def test_chips_are_below_group_heading() -> None:
     assert lay_out([A, Group("", ("z",))], Zoom.CHIPS, 56, 9) == Layout(
         [
@@ -148,17 +131,6 @@ def test_table_has_one_test_per_row() -> None:
         {"b0": (1, 0), "b1": (2, 0)},
         Zoom.ROWS,
     )
-
-
-def test_test_at_position_is_nearest_in_row() -> None:
-    layout = lay_out([A, B, Group("c", ("c0",))], Zoom.DOTS, 18, 2)
-    assert [layout.test_at(0, x) for x in (0, 3, 5, 7, 9, 10, 11, 40)] == [
-        "a0", "a0", "a2", "a4", "a4", "a4", "c0", "c0",
-    ]  # fmt: skip
-    assert [layout.test_at(row, 3) for row in (-1, 1, 2)] == [None, "b0", None]
-    chips = lay_out([A], Zoom.CHIPS, 56, 9)
-    assert [chips.test_at(1, x) for x in (0, 27, 28, 55, 70)] == ["a0", "a0", "a1", "a1", "a1"]
-    assert chips.test_at(0, 3) is None
 
 
 def members(file: int, start: int, stop: int) -> tuple[str, ...]:
@@ -199,13 +171,6 @@ def test_columns_are_used_only_if_shorter() -> None:
     too_narrow = lay_out(groups_of([24] * 3), Zoom.DOTS, 10, 1)
     assert [len(row) for row in too_narrow.rows] == [1] * 12
     assert lay_out([], Zoom.DOTS, 80, 0) == Layout([], {}, Zoom.DOTS)
-
-
-def test_chips_share_any_width() -> None:
-    groups = groups_of([3])
-    assert lay_out(groups, Zoom.CHIPS, 26, 9).rows[1] == (CellRun("", 0, 0, 0, 26, members(0, 0, 1), 3),)
-    assert lay_out(groups, Zoom.CHIPS, 27 * 3, 9).rows[1] == (CellRun("", 0, 0, 0, 27, members(0, 0, 3), 3),)
-    assert lay_out(groups, Zoom.CHIPS, 1, 9).rows[1] == (CellRun("", 0, 0, 0, 1, members(0, 0, 1), 3),)
 
 
 def test_nearest_test_in_row_is_found() -> None:

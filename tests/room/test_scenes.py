@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.room.scenes import NOW, Scene, fixed_sweep, room_on, sweep_of, text_on_screen
+from tests.room.scenes import Scene, fixed_sweep, room_on, sweep_of, text_on_screen
 from tests.waiting import PATIENCE
 
 SHOWN = Path(__file__).parent / "shown"
@@ -50,7 +50,3 @@ async def test_ascii_room_draws_only_ascii() -> None:
             async with room_on(folder, Scene("ascii", keys, is_ascii=True)) as (app, _):
                 text = text_on_screen(app)
                 assert text.isascii(), {character for character in text if not character.isascii()}
-
-
-def test_scene_clock_is_fixed() -> None:
-    assert time.gmtime(NOW).tm_year == 2026

@@ -58,17 +58,6 @@ def test_user_finds_waiting_test_and_leaves(room: OpenRoom) -> None:
     assert not terminal.has_own_screen
 
 
-def test_requested_slots_are_applied(room: OpenRoom) -> None:
-    terminal = room("simulate", "--tests", "60", "--ahead", "0.3", "--rate", "5", "--slots", "10")
-    terminal.wait_for("/10 ")
-    terminal.press(">", ">")
-    terminal.wait_for(re.compile(r"slots \d+/12 "))
-    terminal.press(":")
-    terminal.wait_until(lambda screen: screen.has_list("Everything"))
-    terminal.type("slots 4\r")
-    terminal.wait_for(re.compile(r"slots \d+/4 "))
-
-
 def test_keys_read_together_follow_opened_screens(room: OpenRoom) -> None:
     terminal = room("simulate", "--tests", "60", "--ahead", "0.8", "--rate", "1", "--seed", "4")
     terminal.wait_until(lambda screen: screen.has_list("Tests 60"))
@@ -87,16 +76,6 @@ def test_closed_terminal_stops_room_and_simulation(room: OpenRoom) -> None:
     terminal.close_window()
     until(terminal.has_ended, "the end of the room")
     until(lambda: not is_alive(feeder), "the end of its feeder")
-
-
-def test_terminal_can_become_tiny_and_large(room: OpenRoom) -> None:
-    terminal = room("simulate", "--tests", "60", "--ahead", "0.5", "--rate", "5")
-    terminal.wait_until(lambda screen: screen.has_list("Tests 60"))
-    terminal.resize(20, 5)
-    terminal.press("+", "4", "5", "1")
-    terminal.wait_until(lambda screen: len(screen.lines) == 5)
-    terminal.resize(120, 40)
-    terminal.wait_until(lambda screen: screen.has_list("Tests 60"))
 
 
 def test_room_without_sweep_lists_commands(room: OpenRoom) -> None:

@@ -105,18 +105,6 @@ def test_a_sweep_over_three_hosts_ends_as_one_here_though_a_host_and_the_engine_
     assert (results_of(program.opened()), tree_of(program.opened())) == over_hosts
 
 
-def test_what_a_host_does_not_answer_for_goes_to_another_or_fails_with_that_reason(
-    program: Program, hosts: list[LoopbackHost]
-) -> None:
-    hosts[2].stop()
-    words = sweep_words("--per-host", "1", "--host-timeout", "2s", "--integrator", "none", *on_hosts(hosts[2]))
-    done = program.call(*words)
-    hosts[2].start()
-    assert done.returncode == 1, done.stderr
-    reasons = {record.reason for record in program.opened().state.tests()}
-    assert all("h3 does not answer any more" in reason for reason in reasons), reasons
-
-
 def test_a_host_on_which_the_set_up_fails_says_why(program: Program, hosts: list[LoopbackHost]) -> None:
     setup = "echo no compiler for this project >&2; exit 4"
     done = program.call(*sweep_words("--integrator", "none", "--setup", setup, *on_hosts(hosts[0])))

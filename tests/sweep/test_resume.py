@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from msgspec import structs
@@ -80,54 +79,6 @@ def launched(context: SweepContext) -> Launched:
     return Launched(test=record.test, agent_id=address.agent_id, work_dir=address.work_dir, state_dir=address.state_dir)
 
 
-async def test_an_agent_that_was_being_created_is_adopted(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = scripted_sweep(tmp_path, 1, mngr)
-    context.record(Launching(test=only(context).test))
-    await create(context, mngr)
-    await resume(context, mngr)
-    assert only(context).result is Result.CLEAN
-    assert len(mngr.created) == 1
-
-
-@pytest.mark.parametrize(("state", "has_archive"), [("WAITING", False), ("STOPPED", True)])
-@pytest.mark.parametrize("was_launched", [False, True])
-async def test_an_agent_that_lives_or_has_handed_in_is_adopted_as_the_journal_says(
-    tmp_path: Path, mngr: QuickMngr, state: AgentState, has_archive: bool, was_launched: bool
-) -> None:
-    context = scripted_sweep(tmp_path, 1, mngr)
-    context.record(Launching(test=only(context).test))
-    await create(context, mngr)
-    agent = mngr.agents[only(context).agent]
-    agent.state = state
-    if not has_archive:
-        (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
-    if was_launched:
-        context.record(launched(context))
-    runner = RunningSweep(context, tick=0.0)
-    await Resumer(context, runner, is_relaunching=True).resume(recover_journal(context.folder.events).events)
-    *_, adopted = (event for event in recover_journal(context.folder.events).events if isinstance(event, Launched))
-    assert (adopted.is_adopted, adopted.agent_id) == (True, agent.agent_id)
-    assert list(runner.watches) == [only(context).test]
-    assert (only(context).state, runner.queue, mngr.created) == (State.RUNNING, [], [only(context).agent])
-
-
-async def test_a_create_that_never_happened_is_made_up_for(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = scripted_sweep(tmp_path, 1, mngr)
-    context.record(Launching(test=only(context).test))
-    await resume(context, mngr)
-    assert only(context).result is Result.CLEAN
-    assert len(mngr.created) == 1
-
-
-async def test_a_half_made_agent_is_removed_and_made_anew(tmp_path: Path, mngr: QuickMngr) -> None:
-    context = scripted_sweep(tmp_path, 1, mngr)
-    await create_half(context, mngr)
-    await resume(context, mngr)
-    assert only(context).result is Result.CLEAN
-    assert only(context).attempt == 2
-    assert len(mngr.created) == 2
-
-
 async def compare(context: SweepContext) -> RunningSweep:
     """Only compare the journal with what is there; nothing is launched or harvested."""
     runner = RunningSweep(context, tick=0.0)
@@ -143,9 +94,11 @@ def adopted(context: SweepContext) -> list[str]:
 
 
 @pytest.mark.parametrize("is_launched", [False, True])
-@pytest.mark.parametrize(("state", "is_over"), [("RUNNING", False), ("STOPPED", True), ("STOPPED", False)])
+@pytest.mark.parametrize(
+    ("state", "is_over"), [("RUNNING", False), ("WAITING", False), ("STOPPED", True), ("STOPPED", False)]
+)
 async def test_an_agent_is_adopted_that_is_at_work_or_has_handed_in(
-    tmp_path: Path, mngr: QuickMngr, is_launched: bool, state: Literal["RUNNING", "STOPPED"], is_over: bool
+    tmp_path: Path, mngr: QuickMngr, is_launched: bool, state: AgentState, is_over: bool
 ) -> None:
     context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
@@ -157,8 +110,9 @@ async def test_an_agent_is_adopted_that_is_at_work_or_has_handed_in(
     if not is_over:
         (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
     runner = await compare(context)
-    is_adopted = is_over or state == "RUNNING"
+    is_adopted = is_over or state != "STOPPED"
     assert adopted(context) == ([agent.agent_id] if is_adopted else [])
+    assert list(runner.watches) == ([only(context).test] if is_adopted or is_launched else [])
     assert runner.queue == ([only(context).test] if not is_adopted and not is_launched else [])
     assert list(mngr.agents) == ([only(context).agent] if is_adopted or is_launched else [])
 

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow
 SWEEP_PATIENCE = 3600.0
 """Seconds in which a sweep ends, even on a machine that does much else."""
 
-PAST_A_LIMIT = {"test_hangs": ("--timeout", "2s"), "test_never_answered": ("--wait-timeout", "2s")}
-"""Tests whose agents exceed a limit. Each has a separate sweep: the limit would stop slow agents, too."""
+PAST_A_LIMIT = ("test_hangs", "test_never_answered")
+"""Tests whose agents never finish. They are left out: a limit would stop slow agents, too."""
 
 
 @pytest.fixture(scope="module")
@@ -119,20 +119,6 @@ def test_agents_are_stopped_and_cleaned_away(swept: tuple[Program, GitProject], 
     assert _states(isolated_mngr, sweep) == {}
     assert project.git("for-each-ref", "refs/swarm") == ""
     assert project.git("rev-parse", f"swarm/{sweep}/integrated")
-
-
-@pytest.mark.parametrize("name", PAST_A_LIMIT)
-def test_agent_past_its_limit_is_stopped(isolated_mngr: IsolatedMngr, tmp_path: Path, name: str) -> None:
-    project = make_endings(tmp_path / "project", [name])
-    program = Program(project.root, {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path})
-    words = offline("records", "--speed", "20", "--integrator", "none", *PAST_A_LIMIT[name])
-    done = program.call("run", "--headless", *words, "--", "-k", name, timeout=SWEEP_PATIENCE)
-    assert done.returncode == 1, done.stderr
-    (test,) = program.status()["tests"]
-    result, reason = EXPECTED[name]
-    assert test["result"] == result
-    assert reason in test["reason"]
-    assert set(_states(isolated_mngr, program.newest().name).values()) == {"STOPPED"}
 
 
 def _states(isolated_mngr: IsolatedMngr, sweep: str) -> dict[str, str]:
