@@ -36,14 +36,13 @@ OWN: Final = (
     "patterns",
     "tries_to_screen",
     "sweep_speed",
-    "probe_versus_list",
     "report_page",
     "tutorial_check",
     "host_latency",
     "many_hosts",
 )
-LONG: Final = ("weather", "harvests", "integrator", "asking_agent", "long_journal")
-"""Not run here: sweeps by the real Claude Code, of ten minutes and more, and what others use."""
+LONG: Final = ("integrator",)
+"""Not run here: they take ten minutes and more."""
 BENCHMARKS: Final = (*BESIDE, *OWN)
 PEERS: Final[Mapping[str, tuple[str, ...]]] = {
     "git": ("git", "--version"),
