@@ -14,10 +14,7 @@ from swarm_tui.journal.events import (
     Launched,
     Launching,
     Noted,
-    ProbeFailed,
-    ProbeRecovered,
     Queued,
-    RequestAnswered,
     Seen,
 )
 from swarm_tui.journal.follow import EventFollower
@@ -88,38 +85,6 @@ def test_concurrent_runs_are_two_tries() -> None:
         for number in ends:
             state.apply(TryFinished(test=TEST, number=number, passed=number == 1))
         assert [(made.number, made.passed) for made in state.records[TEST].tries] == [(1, True), (2, False)]
-
-
-def test_answered_requests_are_all_kept() -> None:
-    state = SweepState().apply_all(RequestAnswered(request=str(number)) for number in range(3_000))
-    assert "0" in state.answers
-
-
-def test_retry_drops_earlier_results() -> None:
-    state = SweepState()
-    state.apply(Queued(at=1, test=TEST, agent="agent", branch="branch"))
-    state.apply(Harvested(at=2, test=TEST, result=Result.FAILED, reason="timeout"))
-    state.apply(Queued(at=3, test=TEST, reason="asked for"))
-    record = state.records[TEST]
-    assert (record.mark, record.result, record.ended_at, record.agent) == ("queued", None, None, "agent")
-
-
-def test_stale_record_keeps_its_state() -> None:
-    state = SweepState()
-    state.apply(Queued(at=1, test=TEST))
-    state.apply(Launched(at=2, test=TEST))
-    state.apply(ProbeFailed(at=3, reason="tmux does not answer"))
-    assert state.records[TEST].state is State.RUNNING
-    assert state.records[TEST].stale_since == 3
-    state.apply(ProbeRecovered(at=4))
-    assert state.records[TEST].stale_since is None
-
-
-def test_unknown_event_is_counted_and_ignored() -> None:
-    event = parse_event(b'{"type": "agent_sang", "seq": 7, "at": 1.0, "song": "la"}')
-    state = SweepState()
-    state.apply(event)
-    assert (state.unknown_events, state.last_seq) == (1, 7)
 
 
 def test_pulled_event_of_format_1_is_read() -> None:

@@ -22,11 +22,6 @@ BEGUN: tuple[Event, ...] = (
 )
 
 
-def test_record_has_host_after_launch() -> None:
-    state = SweepState().apply_all(BEGUN)
-    assert [record.host for record in state.tests()] == ["box1", "box2"]
-
-
 def test_lost_host_makes_tests_stale_until_back() -> None:
     state = SweepState().apply_all([*BEGUN, HostLost(host="box1", reason="refused", at=5.0)])
     assert [record.stale_since for record in state.tests()] == [5.0, None]

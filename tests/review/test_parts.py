@@ -153,14 +153,6 @@ def test_verdict_on_row_0_is_inherited(swept: Swept) -> None:
         assert review.closing_line() == "reviewed 0 of 1, 0 reverted, 1 open"
 
 
-def test_plan_without_test_changes_has_only_fixes(swept: Swept) -> None:
-    with swept.open() as review:
-        preview = review.preview_of({row_0(review).id})
-        swept.project.git("switch", "--quiet", "--detach", "main")
-        swept.project.git("cherry-pick", swept.fix)
-        assert preview.tree == swept.project.git("rev-parse", "HEAD^{tree}")
-
-
 def test_dependents_of_left_out_test_change_are_named(swept: Swept) -> None:
     swept.project.git("switch", "--quiet", "integrated")
     both = number_lines({3: "first and more", 30: "second"})

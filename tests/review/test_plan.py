@@ -7,7 +7,7 @@ import pytest
 from swarm_tui.model.commits import Commit, FileChange
 from swarm_tui.review.changes import IntegratedBranch
 from swarm_tui.review.picking import can_be_picked_by_path, inverse
-from swarm_tui.review.stack import commits_changing, later_commits_that_stay
+from swarm_tui.review.stack import later_commits_that_stay
 from swarm_tui.review.verdicts import closing_line
 
 
@@ -54,11 +54,6 @@ def test_later_commits_stay_unless_reverted() -> None:
     assert later_commits_that_stay(BRANCH, "1", {"3"}) == (COMMITS[1], COMMITS[3])
     assert later_commits_that_stay(BRANCH, "2", set()) == COMMITS[2:]
     assert later_commits_that_stay(BRANCH, "4", set()) == ()
-
-
-def test_commits_are_found_by_changed_paths() -> None:
-    assert commits_changing(COMMITS, ["a.txt", "c.txt"]) == (COMMITS[0], COMMITS[2])
-    assert commits_changing(COMMITS, []) == ()
 
 
 def test_closing_line_counts_each_verdict_once() -> None:

@@ -66,18 +66,6 @@ def test_conflict_names_commits_before_a_rename(integrated: Integrated) -> None:
     assert preview.conflicts == (Conflict(integrated.fixes[0], (integrated.fixes[3],), ("moved.txt",)),)
 
 
-def test_file_that_became_link_is_reverted_like_git(integrated: Integrated) -> None:
-    project = integrated.project
-    (project.root / "other.txt").unlink()
-    (project.root / "other.txt").symlink_to("lines.txt")
-    linked = project.commit("[FIX_IMPL] links", {})
-    with integrated.open() as review:
-        preview = review.preview_of([linked])
-        assert review.branch.commits[-1].changes[0].status == "T"
-    project.git("revert", "--no-edit", linked)
-    assert preview.tree == project.git("rev-parse", "HEAD^{tree}")
-
-
 class CountingSpace(ObjectSpace):
     """Counts merges."""
 

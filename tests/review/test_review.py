@@ -17,14 +17,6 @@ from tests.review.conftest import Integrated, number_lines, ranked
 KEEP, REVERT, LATER, CLEAR = Verdict.KEEP, Verdict.REVERT, Verdict.LATER, Verdict.CLEAR
 
 
-def test_fixes_are_marked_commits_in_branch_order(integrated: Integrated, review: Review) -> None:
-    assert [fix.id for fix in review.fixes] == integrated.fixes
-    assert [fix.rank for fix in review.fixes] == [1, 2, 3, 4, 5]
-    assert review.fixes[0].title == "Fix number 1"
-    assert review.branch.squashed == integrated.squashed
-    assert (review.fixes[0].added, review.fixes[0].removed) == (1, 1)
-
-
 def test_verdict_is_read_after_reopening(integrated: Integrated, review: Review) -> None:
     review.set_verdict(ranked(review, 1), KEEP)
     review.set_verdict(ranked(review, 2), REVERT, "too broad")
@@ -90,14 +82,6 @@ def test_clearing_missing_verdict_is_not_an_action(review: Review) -> None:
     review.set_verdict(ranked(review, 2), CLEAR)
     assert review.undo() == (ranked(review, 1),)
     assert review.verdict(ranked(review, 1)) is None
-
-
-def test_undo_works_after_reopening(integrated: Integrated, review: Review) -> None:
-    review.set_verdict(ranked(review, 1), KEEP)
-    review.set_verdict(ranked(review, 2), REVERT)
-    with integrated.open() as again:
-        assert again.undo() == (ranked(again, 2),)
-        assert again.verdict(ranked(again, 2)) is None
 
 
 def test_undo_ignores_verdicts_of_other_users(integrated: Integrated, review: Review) -> None:
@@ -224,18 +208,6 @@ def test_preview_follows_verdicts_and_names_conflicts(review: Review) -> None:
     assert review.conflict_when_reverted_alone(fourth) is None
 
 
-def test_conflicting_fix_is_found_through_rename(integrated: Integrated) -> None:
-    project = integrated.project
-    project.git("mv", "lines.txt", "moved.txt")
-    moved = project.commit("[FIX_IMPL] moves", {"moved.txt": number_lines({5: "fix 4", 15: "moved", 25: "fix 3"})})
-    with integrated.open() as review:
-        conflict = review.conflict_when_reverted_alone(ranked(review, 2))
-        assert conflict is not None
-        assert (conflict.opponents, conflict.paths) == ((moved,), ("moved.txt",))
-        assert review.conflict_when_reverted_alone(ranked(review, 3)) is None
-        assert find_resolutions(review, {integrated.fixes[0]}).sets == ((ranked(review, 4),),)
-
-
 def test_conflict_without_fix_is_reported(integrated: Integrated) -> None:
     project = integrated.project
     project.commit("chore: touches the same line", {"other.txt": "touched\n"})
@@ -247,15 +219,6 @@ def test_net_diff_has_only_kept_changes(review: Review) -> None:
     for fix in review.fixes:
         review.set_verdict(fix, REVERT)
     assert [file.path for file in review.net_diff().files] == ["tests/test_lines.py"]
-
-
-def test_empty_revert_is_clean(integrated: Integrated) -> None:
-    project = integrated.project
-    project.commit("[FIX_IMPL] takes number 5 back", {"other.txt": "other\n"})
-    with integrated.open() as review:
-        preview = review.preview_of([integrated.fixes[4]])
-        assert preview.tree == review.branch.tip_tree
-        assert preview.unchanging == (integrated.fixes[4],)
 
 
 def test_review_does_not_change_repository(integrated: Integrated) -> None:
@@ -289,12 +252,6 @@ def test_rewritten_branch_is_detected(integrated: Integrated, review: Review) ->
     assert review.is_rewritten()
 
 
-def test_all_commits_can_be_fixes(integrated: Integrated) -> None:
-    repository = Repository.open(integrated.project.root)
-    with Review.open(repository, "main", "integrated", folder=integrated.folder, is_all=True) as review:
-        assert [fix.id for fix in review.fixes] == [integrated.squashed, *integrated.fixes]
-
-
 @pytest.mark.parametrize(
     ("base", "tip", "words"),
     [
@@ -321,14 +278,6 @@ def test_shallow_clone_error_has_hint(integrated: Integrated, tmp_path: Path) ->
     integrated.project.git("clone", "--quiet", "--depth=2", "--branch=integrated", source, str(tmp_path / "shallow"))
     with pytest.raises(UsageError, match="--unshallow"):
         Review.open(Repository.open(tmp_path / "shallow"), integrated.base, "integrated", folder=integrated.folder)
-
-
-def test_missing_objects_are_reported(integrated: Integrated) -> None:
-    project = integrated.project
-    tree = project.git("rev-parse", f"{integrated.fixes[1]}^{{tree}}")
-    (project.root / ".git/objects" / tree[:2] / tree[2:]).unlink()
-    with pytest.raises(SwarmError, match="git fsck"):
-        integrated.open()
 
 
 def test_partial_clone_is_rejected_without_fetching(integrated: Integrated, tmp_path: Path) -> None:

@@ -77,11 +77,6 @@ def test_review_and_report_name_risky_files(integrated: Integrated) -> None:
         assert "is a symbolic link to /etc/passwd" in text
 
 
-def test_ordinary_branch_has_no_risky_files(integrated: Integrated) -> None:
-    with integrated.open() as review:
-        assert review.branch.risks == {}
-
-
 def test_fix_of_conftest_is_risky_and_unmeasured(integrated: Integrated) -> None:
     commit = integrated.project.commit("[FIX_IMPL] Helpful", {"conftest.py": "def pytest_runtest_setup(): pass\n"})
     with integrated.open() as review:

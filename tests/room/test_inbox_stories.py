@@ -61,8 +61,18 @@ def filter_by(terminal: ProgramTerminal, words: str) -> None:
 
 
 def test_y_answers_one_and_list_continues(terminal: ProgramTerminal) -> None:
-    filter_by(terminal, "tags")
+    filter_by(terminal, "fetch")
     terminal.press("y")
+    terminal.wait_for("answer 1 agent: done")
+
+
+def test_answer_box_shows_question(terminal: ProgramTerminal) -> None:
+    filter_by(terminal, "archive")
+    terminal.wait_for("m write an answer")
+    terminal.press("m")
+    terminal.wait_for("From where may I fetch the sample archive?")
+    # A text for one agent is sent by one Enter.
+    terminal.type("From the shelf.\r")
     terminal.wait_for("answer 1 agent: done")
 
 
@@ -77,7 +87,7 @@ def test_later_defers_item_and_undoes_it(terminal: ProgramTerminal) -> None:
 
 
 def test_rule_is_confirmed_added_and_removed(terminal: ProgramTerminal) -> None:
-    filter_by(terminal, "tags")
+    filter_by(terminal, "fetch")
     terminal.press("r")
     terminal.wait_for("commands that begin with `git fetch`")
     terminal.press("3")

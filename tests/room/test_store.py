@@ -1,6 +1,5 @@
 """The store follows a sweep's folder and reports changes and answers to requests."""
 
-import json
 import platform
 import shutil
 from pathlib import Path
@@ -111,17 +110,6 @@ def test_line_longer_than_slice_is_read(folder: SweepFolder) -> None:
     for _ in range(10):
         if not store.read_new_events():
             break
-    assert list(store.state.records) == ["a"]
-
-
-def test_incomplete_line_is_read_later(folder: SweepFolder) -> None:
-    line = json.dumps({"seq": 1, "at": 1, "type": "queued", "test": "a"}).encode() + b"\n"
-    folder.events.write_bytes(line[:20])
-    store = Store(folder)
-    assert not store.read_new_events()
-    assert not store.state.records
-    folder.events.write_bytes(line)
-    store.read_new_events()
     assert list(store.state.records) == ["a"]
 
 

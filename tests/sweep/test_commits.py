@@ -137,25 +137,6 @@ async def test_malformed_tree_never_reaches_the_repository(
     assert file_contents(project.root) == before
 
 
-async def test_malformed_tree_in_a_worktree_gets_no_ref(tmp_path: Path) -> None:
-    project = GitProject(tmp_path / "project")
-    base = project.commit("Begin", {"a": "1\n"})
-    project.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "copy"))
-    commit_with_entry(project, ".git")
-    fetched = await fetch_agent_commits(
-        Repository.open(project.root),
-        LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path))),
-        address(tmp_path / "copy"),
-        base=base,
-        branch="swarm/1/test",
-        ref="refs/swarm/1/test",
-        held="refs/swarm-held/1/test",
-        bundle=None,
-    )
-    assert "hasDotgit" in fetched.problem
-    assert project.git("for-each-ref", "refs/swarm") == ""
-
-
 def test_bundle_with_a_huge_file_is_refused(tmp_path: Path, project: GitProject) -> None:
     other = GitProject(tmp_path / "other")
     other.commit("[FIX_IMPL] Mend", {"zeros": bytes(FILE_LIMIT + 1)})
