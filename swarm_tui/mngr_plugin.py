@@ -18,7 +18,8 @@ from imbue.mngr.config.data_types import PluginConfig
 from imbue.mngr.config.plugin_registry import register_plugin_config
 from pydantic import Field
 
-from swarm_tui.cli.main import COMMANDS
+from swarm_tui.adapters.processes.foreground import run_in_foreground
+from swarm_tui.cli.main import COMMANDS, VARIABLE
 
 NAME: Final = "swarm"
 PASSED_ON: Final = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
@@ -64,9 +65,6 @@ def _open(context: click.Context) -> None:
 
 def _run(name: str, context: click.Context, words: Sequence[str]) -> None:
     """Run a command of swarm-tui with this mngr in a separate process, and exit with its code."""
-    from swarm_tui.adapters.processes.foreground import run_in_foreground
-    from swarm_tui.cli.main import VARIABLE
-
     configured = [*_options_of(context).get(name, ())] if "--help" not in words else []
     mngr = Path(sys.executable).with_name("mngr")
     environment = {**os.environ, VARIABLE: f"mngr {NAME}", **({"SWARM_MNGR": str(mngr)} if mngr.exists() else {})}

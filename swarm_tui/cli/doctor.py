@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from swarm_tui.cli.wait_bar import WaitBar
 
 if TYPE_CHECKING:
-    from swarm_tui.doctor.checks import Check
+    from swarm_tui.doctor.host_checks import Check
     from swarm_tui.model.shapes import ShownCheck, ShownChecks
 
 MIN_COLUMNS: Final = 60

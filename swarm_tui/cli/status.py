@@ -80,8 +80,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> ShownSweep:
     """Return a sweep as data for JSON."""
-    from swarm_tui.review.verdicts import applied_branch_of, review_of_sweep
-
     state, spec = opened.state, opened.spec
     tests = list(state.tests() if records is None else records)
     return {
@@ -99,7 +97,7 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
             "refused": state.integration.refused,
             "problems": list(state.integration.problems),
         },
-        "applied": applied_branch_of(review_of_sweep(opened.folder.root)) or None,
+        "applied": _kept_fixes(opened)[1] or None,
         "title": spec.title,
         "agent": spec.agent_type,
         "slots": state.slots or spec.slots,
@@ -164,10 +162,8 @@ def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> ShownPattern:
 
 def cost_of(opened: OpenedSweep) -> ShownCost:
     """Return the cost of all agents of a sweep, including the integrator; None for figures that no agent reports."""
-    from swarm_tui.review.verdicts import count_kept, review_of_sweep
-
     spent, budget = opened.state.spending, opened.state.budget
-    kept = count_kept(review_of_sweep(opened.folder.root))
+    kept, _ = _kept_fixes(opened)
     return {
         "dollars": rounded(spent.known_dollars),
         "tokens": spent.tokens if spent.is_known else None,
@@ -181,6 +177,15 @@ def cost_of(opened: OpenedSweep) -> ShownCost:
         "budget_each": budget.each or None,
         "is_budget_spent": budget.is_used_up,
     }
+
+
+def _kept_fixes(opened: OpenedSweep) -> tuple[int, str]:
+    """Return the number of kept fixes and the branch of the applied plan."""
+    # Imports pydantic, which `swarm-tui status --help` does not need.
+    from swarm_tui.review.verdicts import applied_branch_of, count_kept, review_of_sweep
+
+    review = review_of_sweep(opened.folder.root)
+    return count_kept(review), applied_branch_of(review)
 
 
 def _describe_tokens(models: Iterable[ModelTokens]) -> list[ShownTokens]:
@@ -315,11 +320,9 @@ def _model_lines(opened: OpenedSweep) -> Iterable[str]:
 
 
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
-    from swarm_tui.review.verdicts import applied_branch_of, count_kept, review_of_sweep
-
     state = opened.state
     counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(state.counts.items()) if count)
-    kept = count_kept(review_of_sweep(opened.folder.root))
+    kept, applied = _kept_fixes(opened)
     cost = cost_text(state, is_imputed=opened.spec.is_cost_imputed)
     cost = "  ".join(filter(None, (cost, cost_of_each(state.spending, kept, state.integration.fixes))))
     yield "  ".join(word for word in (opened.folder.name, sweep_state(opened), counts, cost) if word)
@@ -333,7 +336,7 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
         yield f"integrating: {integrating.words}"
     if state.integration.branch:
         yield f"integrated on {state.integration.branch}: {state.integration.fixes} fixes"
-    if applied := applied_branch_of(review_of_sweep(opened.folder.root)):
+    if applied:
         yield f"plan applied on {applied}"
     yield from integration_lines(state.integration, opened.folder.name)
     yield from (f"changed in your repository: {change}" for change in state.checkout_changes)

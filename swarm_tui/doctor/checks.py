@@ -25,22 +25,11 @@ from swarm_tui.adapters.python_env import find_interpreter
 from swarm_tui.adapters.tmux import Tmux
 from swarm_tui.agents.login import check_home, check_login, check_program, version_advice
 from swarm_tui.agents.types import DEFAULT_AGENT_TYPE, AgentType, agent_type_of
+from swarm_tui.doctor.host_checks import Check, check_host
 from swarm_tui.errors import AdapterError, ProgramMissing, SwarmError, UsageError
 from swarm_tui.hosts.local import list_processes
 from swarm_tui.model.run_limits import Confinement
 from swarm_tui.model.text import plain
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result of a check. If `ok` is set, `fix` is only advice."""
-
-    name: str
-    ok: bool
-    found: str
-    needed: str
-    fix: str = ""
-
 
 NEEDED_TMUX: Final = (3, 2)
 NEEDED_SCREEN: Final = (80, 24)
@@ -147,8 +136,6 @@ async def check_hosts(requirements: Requirements, machine: Machine) -> list[Chec
     """Check the named hosts concurrently."""
     if not requirements.hosts:
         return []
-    from swarm_tui.doctor.host_checks import check_host
-
     settings = current_settings("mngr", machine.environment)
     known = read_hosts(Path(settings.host_dir or ""), Path.cwd())
     hosts = [find_host(known, name) for name in dict.fromkeys(requirements.hosts)]

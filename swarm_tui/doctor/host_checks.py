@@ -13,10 +13,21 @@ from typing import Final
 from swarm_tui.adapters.mngr_settings import MngrHost
 from swarm_tui.adapters.ssh import FOREIGN_SHELLS, OTHER_SHELL, SILENT_SHELL, SshTarget, run_script
 from swarm_tui.agents.types import AgentType
-from swarm_tui.doctor.checks import Check
 from swarm_tui.errors import AdapterError
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a check. If `ok` is set, `fix` is only advice."""
+
+    name: str
+    ok: bool
+    found: str
+    needed: str
+    fix: str = ""
+
 
 # Separates the answers from the output of profiles and banners.
 _MARK: Final = "swarm-tui:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from time import gmtime, strftime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,8 +106,6 @@ def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
 
 def _run_name(config: pytest.Config) -> str:
     if _RUN_NAME not in config.stash:
-        from time import gmtime, strftime
-
         given = config.getoption("--swarm-e2e-run-name")
         from_controller = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
         config.stash[_RUN_NAME] = given or from_controller or strftime("%Y%m%d-%H%M%S", gmtime())

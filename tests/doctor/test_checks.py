@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.doctor.checks import Check, Machine, Requirements, install_missing, run_checks
+from swarm_tui.doctor.checks import Machine, Requirements, install_missing, run_checks
+from swarm_tui.doctor.host_checks import Check
 from swarm_tui.errors import UsageError
 from tests.programs import make_path, make_program
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -30,8 +31,6 @@ def how_to_get(program: str) -> str:
     name = os.path.basename(program)
     if name in _OTHER:
         return _OTHER[name]
-    import shutil
-
     ways = []
     has_apt, has_brew = shutil.which("apt-get") is not None, shutil.which("brew") is not None
     if name in _APT and (has_apt or not has_brew):
