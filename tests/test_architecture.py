@@ -43,7 +43,7 @@ MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
     "watch": _SUBJECTS | {"sweep"},
     "demo": _CORE | {"sweep"},
     "room": _SUBJECTS | {"testing", "transcripts"},
-    "cli": _SUBJECTS | {"tutorial", "report", "simulate", "doctor", "e2e", "sweep", "watch", "demo", "room"},
+    "cli": _SUBJECTS | {"testing", "tutorial", "report", "simulate", "doctor", "e2e", "sweep", "watch", "demo", "room"},
     "__main__": frozenset({"cli", "adapters"}),
     "mngr_plugin": frozenset({"cli", "adapters"}),
 }

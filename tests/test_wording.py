@@ -41,7 +41,7 @@ RULES: Final = {
     "write 'poll' or 'check'": r"\b(a|the|each|every|next) look\b",
 }
 
-PLACES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "tutorial", "swarm_tui")
+PLACES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "tutorial", "swarm_tui")
 EXEMPT: Final = ("swarm_tui/demo/sample/", "swarm_tui/demo/records/", "swarm_tui/report/vendor/")
 """Folders with a project, recorded work and code of others."""
 SUFFIXES: Final = frozenset({".py", ".md", ".sh", ".j2", ".html"})

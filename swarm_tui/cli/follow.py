@@ -16,7 +16,14 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from swarm_tui.cli.progress import RELEASE_TIME, integration_lines, log_text, opened_with_progress, print_progress
+from swarm_tui.cli.progress import (
+    RELEASE_TIME,
+    integration_lines,
+    is_open,
+    log_text,
+    opened_with_progress,
+    print_progress,
+)
 from swarm_tui.cli.status import describe_sweep
 from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
@@ -29,7 +36,7 @@ from swarm_tui.limits.events import dial_words
 from swarm_tui.model.event import LogLine
 from swarm_tui.model.formatting import clock, counted
 from swarm_tui.model.report import IntegratorReport, LeftOut
-from swarm_tui.model.results import ALONG_BAR, MARKS, OPEN_RESULTS, PULLED_RESULTS, Result, State
+from swarm_tui.model.results import ALONG_BAR, MARKS, OPEN_RESULTS, PULLED_RESULTS, State
 from swarm_tui.model.text import plain
 from swarm_tui.money.forecast import seconds_to_end_of_sweep
 from swarm_tui.review.open import read_integrator_outcome
@@ -66,10 +73,16 @@ def exit_code_of(counts: Counter[str], is_whole: bool) -> int:
     return EXIT_WELL if is_whole and not any(counts[result] for result in OPEN_RESULTS) else EXIT_FAILED
 
 
-def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSweep | None = None) -> int:
+def follow_sweep(
+    folder: SweepFolder,
+    *,
+    is_json: bool = False,
+    known: OpenedSweep | None = None,
+    at_end: Callable[[OpenedSweep], None] = lambda _: None,
+) -> int:
     """Show a sweep until its engine is done. The first ctrl+c explains, the second stops the sweep, the third quits.
 
-    `known` is the sweep before it was resumed; its log lines are not printed again.
+    `known` is the sweep before it was resumed; its log lines are not printed again. `at_end` gets the finished sweep.
     """
     opened = known or opened_with_progress(folder)
     last_shown = opened.state.log[-1] if known and opened.state.log else None
@@ -86,6 +99,7 @@ def follow_sweep(folder: SweepFolder, *, is_json: bool = False, known: OpenedSwe
                 _handle_interrupt(opened, interrupts)
     for line in _closing_lines(opened):
         print_progress(line)
+    at_end(opened)
     if is_json:
         print(json.dumps(describe_sweep(opened), indent=1))
     return EXIT_INTERRUPTED if interrupts > 1 else exit_code_of(opened.state.counts, is_whole(opened))
@@ -156,11 +170,6 @@ def engine_error(last_line: str, root: Path, free: int) -> str:
     if last_line:
         return f"the engine exited: {last_line}"
     return f"the engine died: the disk of {root} is full" if free < _DISK_FULL else "the engine died"
-
-
-def is_open(record: TestRecord) -> bool:
-    """Return whether a test is not clean or skipped and has no work to integrate."""
-    return record.result not in (Result.CLEAN, Result.SKIPPED) and record.result not in PULLED_RESULTS
 
 
 def open_lines(records: Iterable[TestRecord]) -> Iterator[str]:

@@ -12,49 +12,54 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, NamedTuple, NoReturn, Protocol, cast
 
 from swarm_tui import __version__
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.files import read_regular
 
 
 class Command(NamedTuple):
     """A command of the command line."""
 
     name: str
-    module: str
     summary: str
+    group: str
+    """The heading in the help; "" for commands that only other programs call."""
+
+    @property
+    def module(self) -> str:
+        return f"swarm_tui.cli.{self.name.replace('-', '_')}"
 
 
 # In the order of `swarm-tui --help`.
 COMMANDS: Final[tuple[Command, ...]] = (
-    Command("open", "swarm_tui.cli.open", "open the room on a sweep (the default command)"),
-    Command("simulate", "swarm_tui.cli.simulate", "open the room on a simulated sweep; no agent or test runs"),
-    Command("demo", "swarm_tui.cli.demo", "run a sweep on a sample project, without a model"),
-    Command("run", "swarm_tui.cli.run", "start a sweep: one agent for each test"),
-    Command("status", "swarm_tui.cli.status", "print the state of each test of a sweep"),
-    Command("events", "swarm_tui.cli.events", "print the events of a sweep as lines, for scripts"),
-    Command("wait", "swarm_tui.cli.wait", "wait until a sweep is done, asks or fails, for scripts"),
-    Command("watch", "swarm_tui.cli.watch", "show all agents of mngr, including those of no sweep"),
-    Command("list", "swarm_tui.cli.list", "list the sweeps of this repository"),
-    Command("compare", "swarm_tui.cli.compare", "compare the results of two sweeps"),
-    Command("stop", "swarm_tui.cli.stop", "stop a sweep; you can resume it"),
-    Command("resume", "swarm_tui.cli.resume", "resume a sweep after a stop, a crash or a reboot"),
-    Command("request", "swarm_tui.cli.request", "change a running sweep: slots, budget, retry, hold, message"),
-    Command("pending", "swarm_tui.cli.pending", "list everything in a sweep that needs you, most urgent first"),
-    Command("answer", "swarm_tui.cli.answer", "answer a question of an agent, or a group of questions"),
-    Command("integrate", "swarm_tui.cli.integrate", "create the integrated branch of a sweep again"),
-    Command("clean", "swarm_tui.cli.clean", "remove the agents, copies and refs of a sweep"),
-    Command("fixes", "swarm_tui.cli.fixes", "review the fixes of a sweep: keep or revert each one"),
-    Command("report", "swarm_tui.cli.report", "write the results of a sweep as static HTML"),
-    Command("attach", "swarm_tui.cli.attach", "attach this terminal to an agent"),
-    Command(
-        "record-connect", "swarm_tui.cli.record_connect", "attach to an agent and record the terminal (called by mngr)"
-    ),
-    Command("tutorial", "swarm_tui.cli.tutorial", "check that tests cite a tutorial; have agents write both"),
-    Command("doctor", "swarm_tui.cli.doctor", "check this machine for missing programs"),
-    Command("hosts", "swarm_tui.cli.hosts", "add, list, check and remove hosts for agents"),
-    Command("completion", "swarm_tui.cli.completion", "print the completion script of a shell"),
+    Command("demo", "run a sweep on a sample project, without a model", "sweeps"),
+    Command("run", "start a sweep: one agent for each test", "sweeps"),
+    Command("open", "open the room on a sweep (the default command)", "sweeps"),
+    Command("status", "print the state of each test of a sweep", "sweeps"),
+    Command("list", "list the sweeps of this repository", "sweeps"),
+    Command("stop", "stop a sweep; you can resume it", "sweeps"),
+    Command("resume", "resume a sweep after a stop, a crash or a reboot", "sweeps"),
+    Command("request", "change a running sweep: slots, budget, retry, hold, message", "sweeps"),
+    Command("integrate", "create the integrated branch of a sweep again", "sweeps"),
+    Command("clean", "remove the agents, copies and refs of a sweep", "sweeps"),
+    Command("fixes", "review the fixes of a sweep: keep or revert each one", "review"),
+    Command("compare", "compare the results of two sweeps", "review"),
+    Command("report", "write the results of a sweep as static HTML", "review"),
+    Command("pending", "list everything in a sweep that needs you, most urgent first", "agents"),
+    Command("answer", "answer a question of an agent, or a group of questions", "agents"),
+    Command("attach", "attach this terminal to an agent", "agents"),
+    Command("watch", "show all agents of mngr, including those of no sweep", "agents"),
+    Command("wait", "wait until a sweep is done, asks or fails", "scripts"),
+    Command("events", "print the events of a sweep as lines", "scripts"),
+    Command("doctor", "check this machine for missing programs", "tools"),
+    Command("hosts", "add, list, check and remove hosts for agents", "tools"),
+    Command("tutorial", "check that tests cite a tutorial; have agents write both", "tools"),
+    Command("simulate", "open the room on a simulated sweep; no agent or test runs", "tools"),
+    Command("completion", "print the completion script of a shell", "tools"),
+    Command("record-connect", "attach to an agent and record the terminal (called by mngr)", ""),
 )
 
 COMMAND_BY_NAME: Final = {command.name: command for command in COMMANDS}
@@ -204,6 +209,9 @@ def _dispatch(words: list[str]) -> int:
     if words and words[0] in ("-V", "--version"):
         print(f"swarm-tui {__version__}")
         return 0
+    if words == ["--skill"]:
+        print(as_called(read_regular(Path(__file__).with_name("skill.md")).decode().rstrip()))
+        return 0
     if words and words[0] == "help":
         words = [words[1], "--help"]
     if not words:
@@ -265,12 +273,17 @@ def _examples_of(command: str, examples: str) -> str:
 
 def overview() -> str:
     """Return the text of `swarm-tui --help`."""
-    width = max((len(command.name) for command in COMMANDS), default=0)
-    rows = "\n".join(f"  {command.name:{width}}  {command.summary}" for command in COMMANDS)
+    width = max(len(command.name) for command in COMMANDS)
+    groups: dict[str, list[str]] = {}
+    for command in COMMANDS:
+        if command.group:
+            groups.setdefault(command.group, []).append(f"  {command.name:{width}}  {command.summary}")
+    listed = "\n\n".join("\n".join([f"{title}:", *rows]) for title, rows in groups.items())
     return (
         "usage: swarm-tui [COMMAND] [OPTIONS]\n\n"
         "Run one coding agent for each pytest test, watch the agents, and review their fixes.\n\n"
-        f"commands (`swarm-tui COMMAND --help` for details):\n{rows}\n\n"
+        f"{listed}\n\n"
         "Without a command, swarm-tui opens the room on the newest sweep of this repository.\n"
+        "`swarm-tui COMMAND --help` lists options and examples; `swarm-tui --skill` is a page for coding agents.\n"
         "exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted"
     )

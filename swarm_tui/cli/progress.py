@@ -16,8 +16,10 @@ from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.history import JournalHistory
 from swarm_tui.journal.open import OpenedSweep, open_sweep
+from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.event import LogLine
 from swarm_tui.model.formatting import parse_moment
+from swarm_tui.model.results import PULLED_RESULTS, Result
 from swarm_tui.model.text import plain
 
 _QUIET_TIME: Final = 0.5
@@ -92,3 +94,8 @@ def integration_lines(integration: Integration, sweep: str) -> Iterator[str]:
     if integration.state == "failed":
         yield f"not integrated: {plain(integration.detail, 500)}"
         yield f"  to try again: `swarm-tui integrate {sweep}`"
+
+
+def is_open(record: TestRecord) -> bool:
+    """Return whether a test is not clean or skipped and has no work to integrate."""
+    return record.result not in (Result.CLEAN, Result.SKIPPED) and record.result not in PULLED_RESULTS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from swarm_tui.cli.engine_requests import wait_for_release
 from swarm_tui.cli.progress import opened_sweep, print_progress
-from swarm_tui.cli.sweep_options import add_display_options, show_sweep
+from swarm_tui.cli.sweep_options import add_display_options, check_display_options, show_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.requests import RequestKind, append_request
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.sweep.resume import check_continued
 
+    check_display_options(arguments)
     if arguments.slots is not None and arguments.slots < 1:
         raise UsageError(f"invalid value for --slots: {arguments.slots}", "use 1 or more")
     opened = opened_sweep(arguments.sweep, Path.cwd())

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.cli.progress import print_progress
-from swarm_tui.cli.sweep_options import add_display_options, add_options, read_options, say_cost, show_sweep
+from swarm_tui.cli.sweep_options import (
+    add_display_options,
+    add_options,
+    check_display_options,
+    read_options,
+    say_cost,
+    show_sweep,
+)
 from swarm_tui.cli.wait_bar import WaitBar
 from swarm_tui.errors import NothingConcerned, UsageError
 from swarm_tui.model.formatting import counted
@@ -45,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.sweep.order import begin_sweep, prepare_sweep
 
+    check_display_options(arguments)
     if arguments.explain:
         return _explain(arguments)
     patience = WaitBar(Path.cwd())

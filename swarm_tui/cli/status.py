@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from swarm_tui.cli.progress import integration_lines, moment_in, opened_sweep
+from swarm_tui.cli.progress import integration_lines, is_open, moment_in, opened_sweep
 from swarm_tui.cli.sweeps import add_moment_option, chosen_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.failures.alerts import alert_lines, still_held
@@ -49,12 +49,37 @@ EXAMPLES = """\
   swarm-tui status                         the newest sweep of this repository
   swarm-tui status 20261118 --json         print JSON for a script
   swarm-tui status --only blocked,failed   only blocked and failed tests
-  swarm-tui status --at -10m               the state ten minutes ago"""
+  swarm-tui status --at -10m               the state ten minutes ago
+  vim -q <(swarm-tui status --format=vim)  edit the unsolved tests"""
+
+_TEXTS = frozenset(
+    {
+        *(
+            "alarms",
+            "changes",
+            "claim",
+            "condition",
+            "end",
+            "foreign_imports",
+            "hard_to_use",
+            "held_for",
+            "integration",
+        ),
+        *("login_lost", "options", "patterns", "question", "reason", "stuck", "title", "trouble", "unfinished_blocks"),
+    }
+)
+"""Keys with text that agents write, or that quotes it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", metavar="SWEEP", help="an id, the beginning of one, or a sweep folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--no-text", action="store_true", help="with --json: leave out all text written by agents")
+    parser.add_argument(
+        "--format",
+        choices=("vim",),
+        help="vim: print unsolved tests as lines `FILE:LINE: REASON` for the quickfix list",
+    )
     parser.add_argument("--only", metavar="STATE,...", help="only tests in these states or with these results")
     add_moment_option(parser)
 
@@ -71,11 +96,31 @@ def run(arguments: argparse.Namespace) -> int:
             f"invalid value for --only: {plain(arguments.only, 80)}", f"use one or more of {', '.join(MARKS)}"
         )
     records = [record for record in opened.state.tests() if record.mark in selected]
-    if arguments.json:
-        print(json.dumps(describe_sweep(opened, records), indent=1))
+    if arguments.no_text and not arguments.json:
+        raise UsageError("--no-text requires --json", "add --json")
+    if arguments.format == "vim":
+        print("".join(f"{line}\n" for line in _quickfix_lines(records)), end="")
+    elif arguments.json:
+        described: Mapping[str, object] = describe_sweep(opened, records)
+        print(json.dumps(_without_text(described) if arguments.no_text else described, indent=1))
     else:
         print("\n".join(_table(opened, records)))
     return 0
+
+
+def _without_text(described: Mapping[str, object]) -> dict[str, object]:
+    """Return the description of a sweep without what agents wrote."""
+    left = {key: value for key, value in described.items() if key not in _TEXTS}
+    tests = cast("list[Mapping[str, object]]", left.get("tests", []))
+    return left | {"tests": [{key: test[key] for key in test if key not in _TEXTS} for test in tests]}
+
+
+def _quickfix_lines(records: Iterable[TestRecord]) -> Iterable[str]:
+    """Yield a line for each unsolved test, with its file relative to the top of the repository."""
+    for record in filter(is_open, records):
+        if record.file:
+            reason = plain(record.reason, 300) or "no reason"
+            yield f"{plain(record.file)}:{record.line}: {MARKS[record.mark].word}: {reason}"
 
 
 def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> ShownSweep:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
 from swarm_tui.agents.types import agent_type_of_sweep
+from swarm_tui.cli.ci_output import CiOutput
 from swarm_tui.cli.open import has_terminal, show_room
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
@@ -136,6 +137,23 @@ def add_mngr_option(parser: argparse._ActionsContainer) -> None:
 def add_display_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--headless", action="store_true", help="print progress on stderr instead of opening the room")
     parser.add_argument("--json", action="store_true", help="with --headless: print the final state as JSON on stdout")
+    parser.add_argument(
+        "--junit", type=Path, metavar="FILE", help="with --headless: write the integrated branch's results as JUnit XML"
+    )
+    parser.add_argument(
+        "--github", action="store_true", help="with --headless: write GitHub's step summary, outputs and annotations"
+    )
+
+
+def check_display_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError, before anything is launched, if a file for the CI system cannot be written."""
+    if (arguments.junit or arguments.github) and not arguments.headless:
+        raise UsageError("--junit and --github require --headless", "add --headless")
+    _ci_output(arguments).check()
+
+
+def _ci_output(arguments: argparse.Namespace) -> CiOutput:
+    return CiOutput(arguments.junit, arguments.github)
 
 
 def read_options(arguments: argparse.Namespace) -> RunOptions:
@@ -153,4 +171,4 @@ def show_sweep(folder: SweepFolder, arguments: argparse.Namespace, known: Opened
         return show_room(folder)
     from swarm_tui.cli.follow import follow_sweep
 
-    return follow_sweep(folder, is_json=arguments.json, known=known)
+    return follow_sweep(folder, is_json=arguments.json, known=known, at_end=_ci_output(arguments).write)

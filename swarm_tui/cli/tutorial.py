@@ -11,7 +11,13 @@ from typing import Any, Final
 
 from swarm_tui.cli.progress import print_progress
 from swarm_tui.cli.status import open_block_lines
-from swarm_tui.cli.sweep_options import add_display_options, add_options, read_options, say_cost, show_sweep
+from swarm_tui.cli.sweep_options import (
+    add_display_options,
+    add_options,
+    read_options,
+    say_cost,
+    show_sweep,
+)
 from swarm_tui.cli.sweeps import repository_root
 from swarm_tui.cli.wait_bar import WaitBar
 from swarm_tui.errors import SwarmError, UsageError

@@ -150,8 +150,10 @@ def _final_entry(final: TipRun | None) -> dict[str, Any] | None:
     if final is None:
         return None
     passed = sum(result == "passed" for result in final.outcomes.values())
-    failed = [test for test, result in final.outcomes.items() if result == "failed"]
-    results = TipResults.model_validate({**asdict(final), "passed": passed, "failed": failed})
+    failed, skipped = (
+        [test for test, result in final.outcomes.items() if result == word] for word in ("failed", "skipped")
+    )
+    results = TipResults.model_validate({**asdict(final), "passed": passed, "failed": failed, "skipped": skipped})
     return results.model_dump(mode="json")
 
 

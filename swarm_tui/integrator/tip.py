@@ -56,6 +56,8 @@ class TipRun:
     """Tests that passed for their agents but fail on this machine even without the integration."""
     not_run: tuple[str, ...] = ()
     """Tests that were not run, because of the time limit or a failed set-up of a copy."""
+    missing: tuple[str, ...] = ()
+    """Tests that pytest did not find or run on the branch, although nothing stopped it."""
     doubts: tuple[str, ...] = ()
     """How commits of the branch may tamper with results, so that these are not reliable."""
     is_testable: bool = True
@@ -108,6 +110,7 @@ async def run_tip(
         flaky=tuple(sorted(flaky)),
         failed_before=tuple(sorted(failed_before & before.passed_on.keys())),
         not_run=tuple(not_run),
+        missing=tuple(test for test in tests if test in was_run and test not in outcomes),
     )
 
 

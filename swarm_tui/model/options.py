@@ -181,8 +181,8 @@ class RunOptions:
     only_failed_of: str | None = _option(
         None,
         "--only-failed-of",
-        "select tests that are blocked, unresolved or in an error in this sweep",
-        "SWEEP",
+        "select tests that an earlier sweep did not solve, or that failed in a test report (JUnit XML or CTRF)",
+        "SWEEP|FILE",
         group=SELECTION,
         commands=_RUN,
     )

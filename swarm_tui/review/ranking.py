@@ -66,6 +66,8 @@ class TipResults(BaseModel):
 
     passed: int = 0
     failed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     complaint: str = ""
     regressed: tuple[str, ...] = ()
     """Tests that passed before the integration and fail now."""

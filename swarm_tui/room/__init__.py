@@ -2,7 +2,7 @@
 
 To add a key, add a method with `@action` (`actions.py`) to its screen: keys, id, label, description, and a function
 that returns why the action is unavailable. An action of several screens is a function that takes the screen
-(`external.py`, `agent/actions.py`). The footer, the help, the palette, the page of keys (tutorial/keys.md, written by
+(`external.py`, `agent/actions.py`). The footer, the help, the palette, the page of keys (docs/keys.md, written by
 the tests with SWARM_WRITE_SCENES=1) and the key names in the config file are generated from these actions.
 
 What a screen works on is an object without Textual that is tested without a terminal: `SweepView` (`grid/session.py`),

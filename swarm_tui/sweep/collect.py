@@ -34,7 +34,7 @@ from swarm_tui.journal.folder import find_sweep, list_sweeps
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.pulled_files import UsedCode, read_used_code
 from swarm_tui.model.environment import is_allowed_name, withheld_names
-from swarm_tui.model.formatting import counted
+from swarm_tui.model.formatting import counted, named
 from swarm_tui.model.masking import is_secret_name
 from swarm_tui.model.options import RunOptions
 from swarm_tui.model.results import OPEN_RESULTS, Baseline, State, summarize
@@ -48,6 +48,7 @@ from swarm_tui.testing.python import (
     refuse_foreign_code,
     roots_below,
 )
+from swarm_tui.testing.reports import FailedRun, read_failed_run
 
 _SETTINGS_AND_CODE: Final = ("*.py", "*.toml", "*.ini", "*.cfg")
 _READ: Final = r"(environ|getenv)[^'\"#]{0,20}['\"](%s)['\"]"
@@ -84,9 +85,9 @@ def report_withheld(repository: Repository, base: str, passed: Collection[str]) 
     ]
     found = _names_read(repository, base, names) if names else []
     if found:
-        named = ", ".join(found[:_NAMES_NAMED]) + (", ..." if len(found) > _NAMES_NAMED else "")
+        listed = ", ".join(found[:_NAMES_NAMED]) + (", ..." if len(found) > _NAMES_NAMED else "")
         options = " ".join(f"--pass-env {name}" for name in found[:_NAMES_NAMED])
-        sentences.append(f"the project reads {named}, but agents and test runs do not get that: {options}")
+        sentences.append(f"the project reads {listed}, but agents and test runs do not get that: {options}")
     return sentences
 
 
@@ -159,7 +160,11 @@ async def find_tests(
     root = checked_root(collected, top)
     python_in_copy = named_python(options.python, folder, repository.root)[1] if options.python else ""
     refuse_foreign_code(repository, collected, python_in_copy, options.setup)
-    selected = _select(collected, repository, root, options)
+    report = await asyncio.to_thread(_earlier_report, options, folder, collected)
+    if report is not None and report.unknown:
+        names = named([plain(name, 200) for name in report.unknown])
+        progress(f"not collected here: {counted(len(report.unknown), 'failed test')} of the report: {names}")
+    selected = _select(collected, repository, root, options, report)
     # pytest lists a test twice if its arguments do, or if a plugin gives two tests the same name.
     lines = {found.test: found.line for found in collected.tests if selected is None or found.test in selected}
     tests = tuple((test, _file_of(test, root, top), line) for test, line in lines.items())
@@ -177,8 +182,17 @@ async def find_tests(
         run_options=(*run_options, *collected.single_run),
         import_roots=import_roots(collected, top),
         groups=groups_of(collected.tests, options.alone),
+        baselines=report.baselines if report is not None else {},
         left_out=left_out,
     )
+
+
+def _earlier_report(options: RunOptions, folder: Path, collected: Collected) -> FailedRun | None:
+    """Return the results of the test report that --only-failed-of names, or None if it names a sweep."""
+    path = folder / options.only_failed_of if options.only_failed_of else None
+    if path is None or not path.is_file():
+        return None
+    return read_failed_run(path, [found.test for found in collected.tests])
 
 
 async def collect_tests(
@@ -319,10 +333,14 @@ def _file_of(test: str, root: Path, top: Path) -> str:
     return os.path.relpath(os.path.normpath(root / test.partition("::")[0]), top)
 
 
-def _select(collected: Collected, repository: Repository, root: Path, options: RunOptions) -> Collection[str] | None:
+def _select(
+    collected: Collected, repository: Repository, root: Path, options: RunOptions, report: FailedRun | None
+) -> Collection[str] | None:
     """Return the selected tests, or None for all."""
     selections: list[set[str]] = []
-    if options.only_failed_of:
+    if report is not None:
+        selections.append(report.failed)
+    elif options.only_failed_of:
         state = open_sweep(find_sweep(repository.root, options.only_failed_of)).state
         done = (record for record in state.tests() if record.state is State.DONE)
         selections.append({record.test for record in done if record.result in OPEN_RESULTS})

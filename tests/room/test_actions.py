@@ -1,9 +1,7 @@
 """The table of actions, and what is generated from it."""
 
-import os
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +18,6 @@ from swarm_tui.room.actions import (
 )
 from swarm_tui.room.draw.frame import draw_footer
 from swarm_tui.room.draw.spans import text_of, width_of
-from tests.room.keys_page import keys_page
 
 DEADLY = {"ctrl+q", "ctrl+t", "ctrl+z"}
 """mngr's tmux binds the first two to destroying and stopping an agent."""
@@ -147,11 +144,3 @@ def test_unavailable_action_is_dim_in_footer() -> None:
     actions = [Action("a.b", ("x",), "act", "", do_nothing, lambda: "no"), Action("a.c", ("y",), "go", "", do_nothing)]
     roles = {part.text.strip(): part.role for part in draw_footer(actions, KeyMap(actions, {}), 60) if part.role}
     assert roles == {"x": "faint", "act": "faint", "y": "key", "go": "dim"}
-
-
-def test_page_of_keys_matches_actions() -> None:
-    page = Path(__file__).parents[2] / "tutorial" / "keys.md"
-    if os.environ.get("SWARM_WRITE_SCENES"):
-        page.parent.mkdir(exist_ok=True)
-        page.write_text(keys_page(), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == keys_page(), "to regenerate, set SWARM_WRITE_SCENES=1"

@@ -1,4 +1,4 @@
-"""The stories of `tutorial/walk.md`, each on a fixed sweep, with exactly the keys of the page."""
+"""The stories of `docs/room.md`, each on a fixed sweep, with exactly the keys of the page."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from swarm_tui.room.grid.session import FAILED
 from tests.room.scenes import Scene, fixed_sweep, integrated_sweep, press, room_on, text_on_screen
 from tests.waiting import eventually
 
-WALK: Final = Path(__file__).parents[2] / "tutorial" / "walk.md"
+WALK: Final = Path(__file__).parents[2] / "docs" / "room.md"
 WIDE: Final = Scene("wide", (), 160, 40)
 TEXT: Final = "the text"  # which the page does not count as a key
 TYPED: Final = {"slash": "config", "m": "yes"}
