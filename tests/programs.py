@@ -54,6 +54,11 @@ PROGRAMS: Final[Mapping[str, OutsideProgram]] = {
     "fish": OutsideProgram(("fish",), apt="fish"),
     "bwrap": OutsideProgram(("bwrap",), apt="bubblewrap"),
     "jq": OutsideProgram(("jq",), apt="jq"),
+    "docker": OutsideProgram(("docker",), apt="docker.io"),
+    "dockerd": OutsideProgram(("dockerd",), apt="docker.io"),
+    "debootstrap": OutsideProgram(("debootstrap",), apt="debootstrap"),
+    "iptables": OutsideProgram(("iptables",), apt="iptables"),
+    "ip": OutsideProgram(("ip",), apt="iproute2"),
     "Chromium": OutsideProgram(
         ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"), apt="chromium"
     ),

@@ -1,0 +1,1 @@
+"""Sweeps on containers of a real Docker daemon."""
