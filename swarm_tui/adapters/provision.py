@@ -20,7 +20,11 @@ from swarm_tui.model.text import plain
 
 NEEDED_MNGR: Final = "0.3"
 NEEDED_PYTHON: Final = (3, 12)
-PLUGIN_PACKAGES: Final[Mapping[str, str]] = {"claude": "imbue-mngr-claude==0.3.*", "modal": "imbue-mngr-modal==0.3.*"}
+PLUGIN_PACKAGES: Final[Mapping[str, str]] = {
+    "claude": "imbue-mngr-claude==0.3.*",
+    "modal": "imbue-mngr-modal==0.3.*",
+    "docker": "imbue-mngr-docker==0.1.*",
+}
 
 _MNGR_PACKAGE: Final = "imbue-mngr==0.3.*"
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")

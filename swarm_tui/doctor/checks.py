@@ -15,6 +15,7 @@ from typing import Final
 
 from swarm_tui.adapters.git.command import OLDEST_VERSION
 from swarm_tui.adapters.mngr import Mngr
+from swarm_tui.adapters.mngr_messages import ListProblem
 from swarm_tui.adapters.mngr_settings import current_settings, find_host, mngr_environment, read_hosts
 from swarm_tui.adapters.processes.confinement import BWRAP, check_confinement
 from swarm_tui.adapters.processes.environment import scrubbed_environment
@@ -119,16 +120,18 @@ async def check_mngr(requirements: Requirements, machine: Machine) -> list[Check
     adapter = Mngr(found.path, mngr_environment(settings, _tokens(machine)))
     try:
         plugins = {plugin.name for plugin in await adapter.plugins() if plugin.is_enabled}
-        problems = (await adapter.list_agents(provider=None)).errors if "modal" in plugins else ()
+        is_asked = "modal" in plugins or requirements.provider in plugins
+        problems = (await adapter.list_agents(provider=None)).errors if is_asked else ()
     except AdapterError as error:
         fix = error.hint or f"for details, run `{found.path} list`"
         return [replace(check, ok=False, found=plain(error.message, 300), fix=fix)]
     is_modal_dirty = any(problem.provider_name == "modal" for problem in problems)
+    problem = next((problem for problem in problems if problem.provider_name == requirements.provider), None)
     return [
         check,
         _plugin_check(agent_type_of(DEFAULT_AGENT_TYPE).plugin, requirements, plugins, found),
         _modal_check(requirements, plugins, found, is_dirty=is_modal_dirty),
-        *_unusual_checks(requirements, plugins, found),
+        *_unusual_checks(requirements, plugins, found, problem),
     ]
 
 
@@ -284,20 +287,28 @@ def _modal_check(requirements: Requirements, plugins: set[str], mngr: FoundMngr,
     return Check(name, not is_required, "installed, but without a valid Modal token", needed, fix)
 
 
-def _unusual_checks(requirements: Requirements, plugins: set[str], mngr: FoundMngr) -> Iterator[Check]:
+def _unusual_checks(
+    requirements: Requirements, plugins: set[str], mngr: FoundMngr, problem: ListProblem | None
+) -> Iterator[Check]:
     """Yield the checks of an agent type or a provider without a specific check."""
     known = plugins | {plugin.replace("_", "-") for plugin in plugins}
     if requirements.agent is not None and agent_type_of(requirements.agent).plugin not in ("", *PLUGIN_PACKAGES):
         # The user's settings can define agent types, so a missing plugin is not an error.
         found = "installed" if requirements.agent in known else "not a plugin; possibly defined in the settings of mngr"
         yield Check(f"agent {plain(requirements.agent, 40)}", True, found, "the agent type to run")
-    if requirements.provider not in ("local", "modal"):
-        has_it = requirements.provider in known
-        fix = "" if has_it else f"to list the plugins, run `{mngr.path} plugin list`"
-        name = f"provider {plain(requirements.provider, 40)}"
-        yield Check(
-            name, has_it, "installed" if has_it else "mngr plugin not found", "the provider to run agents on", fix
-        )
+    provider, needed = requirements.provider, "the provider to run agents on"
+    name = f"provider {plain(provider, 40)}"
+    if provider in ("local", "modal"):
+        return
+    if provider not in known and provider in PLUGIN_PACKAGES:
+        fix = _how_to_get_plugin(provider, f"--provider {provider}", mngr)
+        yield Check(f"mngr plugin {provider}", False, "not installed", needed, fix)
+    elif provider not in known:
+        yield Check(name, False, "mngr plugin not found", needed, f"to list the plugins, run `{mngr.path} plugin list`")
+    elif problem is not None:
+        yield Check(name, False, plain(problem.message, 300), needed, plain(problem.help_text or "", 300))
+    else:
+        yield Check(name, True, "installed", needed)
 
 
 def _how_to_get_plugin(plugin: str, options: str, mngr: FoundMngr) -> str:
@@ -331,7 +342,8 @@ async def run_checks(requirements: Requirements, machine: Machine) -> list[Check
 async def install_missing(requirements: Requirements, machine: Machine, progress: Callable[[str], None]) -> None:
     """Install mngr and the required plugins into the private environment if they are missing."""
     plugin = agent_type_of(DEFAULT_AGENT_TYPE).plugin
-    needed = (plugin, "modal") if requirements.provider == "modal" else (plugin,)
+    provider = requirements.provider
+    needed = (plugin, provider) if provider in PLUGIN_PACKAGES else (plugin,)
     try:
         found = await find_mngr(requirements.mngr, machine.environment)
     except ProgramMissing as error:

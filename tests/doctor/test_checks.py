@@ -136,6 +136,19 @@ async def test_missing_modal_token_fails_only_if_required(healthy: Path) -> None
     assert (await consult(healthy, Requirements(provider="modal")))["mngr plugin modal"].ok
 
 
+async def test_docker_requires_plugin_and_daemon(healthy: Path) -> None:
+    docker = Requirements(provider="docker")
+    check = (await consult(healthy, docker))["mngr plugin docker"]
+    assert (check.ok, "imbue-mngr-docker==0.1.*" in check.fix) == (False, True)
+    plugins = [*PLUGINS, {"name": "docker", "version": "0.1.0", "enabled": "true"}]
+    problem = {"message": "no daemon", "provider_name": "docker", "help_text": "start its daemon"}
+    make_mngr(healthy / "bin" / "mngr", plugins, [problem])
+    check = (await consult(healthy, docker))["provider docker"]
+    assert (check.ok, check.found, check.fix) == (False, "no daemon", "start its daemon")
+    make_mngr(healthy / "bin" / "mngr", plugins)
+    assert (await consult(healthy, docker))["provider docker"].ok
+
+
 async def test_rsync_is_required_only_for_hosts(healthy: Path) -> None:
     assert (await consult(healthy))["rsync"].ok
     assert not (await consult(healthy, Requirements(provider="pool")))["rsync"].ok
