@@ -236,12 +236,6 @@ def _entries_of(record: dict[str, Any]) -> tuple[Entry, ...] | None:
         case "observation":
             results = _results(record.get("results"), _time_of(record))
             return tuple(results) or (Entry(Role.RESULT, "(empty)", _time_of(record)),)
-        case "user_message":
-            return (Entry(Role.USER, _text(record.get("content", record.get("text"))), _time_of(record)),)
-        case "assistant_message":
-            return _assistant_message(record)
-        case "tool_result":
-            return (_tool_result(record),)
         case "user" | "assistant" if isinstance(record.get("message"), dict):
             return _native_message(record)
         case str() if "sessionId" in record or record.get("type") in _BOOKKEEPING:
@@ -280,8 +274,8 @@ def _role_of_step(record: dict[str, Any]) -> Role:
 
 
 def _call(call: dict[str, Any], at: float | None) -> Entry:
-    name = call.get("function_name") or call.get("tool_name") or call.get("name") or "tool"
-    given = call.get("arguments", call.get("input", call.get("input_preview")))
+    name = call.get("function_name") or call.get("name") or "tool"
+    given = call.get("arguments", call.get("input"))
     call_id = call.get("tool_call_id") or call.get("id") or ""
     edit = _edit(given)
     words = _arguments(given) if edit is None else _inert(edit[:EDIT_LIMIT])
@@ -316,8 +310,9 @@ def _results(results: Any, at: float | None) -> list[Entry]:
     entries = []
     for result in _dicts(results):
         extra = result.get("extra")
+        extra = extra if isinstance(extra, dict) else {}
         text = _text(result.get("content"))
-        tool = extra.get("tool_name") if isinstance(extra, dict) else None
+        tool, is_error = extra.get("tool_name"), extra.get("is_error")
         entries.append(
             Entry(
                 Role.RESULT,
@@ -325,36 +320,10 @@ def _results(results: Any, at: float | None) -> list[Entry]:
                 at,
                 tool=plain(str(tool), 60) if tool else "",
                 call=str(result.get("source_call_id") or "")[:200],
-                is_error=_is_error(extra.get("is_error") if isinstance(extra, dict) else None, text),
+                is_error=is_error if isinstance(is_error, bool) else looks_like_error(text),
             )
         )
     return entries
-
-
-def _is_error(mark: Any, text: str) -> bool:
-    """Return whether a result is an error, from its record or otherwise from its text."""
-    return mark if isinstance(mark, bool) else looks_like_error(text)
-
-
-def _assistant_message(record: dict[str, Any]) -> tuple[Entry, ...]:
-    at = _time_of(record)
-    text = _text(record.get("text", record.get("content")))
-    entries = [Entry(Role.AGENT, text, at)] if text else []
-    entries += [_call(call, at) for call in _dicts(record.get("tool_calls"))]
-    return tuple(entries) or (Entry(Role.AGENT, "(empty)", at),)
-
-
-def _tool_result(record: dict[str, Any]) -> Entry:
-    text = _text(record.get("output", record.get("content")))
-    tool = plain(str(record.get("tool_name") or ""), 60)
-    return Entry(
-        Role.SYSTEM if tool == "meta" else Role.RESULT,
-        text,
-        _time_of(record),
-        tool="" if tool == "meta" else tool,
-        call=str(record.get("tool_call_id") or "")[:200],
-        is_error=_is_error(record.get("is_error"), "" if tool == "meta" else text),
-    )
 
 
 def _native_message(record: dict[str, Any]) -> tuple[Entry, ...]:
