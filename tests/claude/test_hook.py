@@ -125,23 +125,6 @@ def test_answer_on_screen_closes_the_request(launcher: Launcher) -> None:
     assert agent.wait_for("closed")["why"] in ("on the screen", "interrupted")
 
 
-def test_question_is_answered_with_option(launcher: Launcher) -> None:
-    question = {
-        "question": "Which rate?",
-        "header": "Rate",
-        "multiSelect": False,
-        "options": [{"label": "19", "description": "today's"}, {"label": "16", "description": "of 2020"}],
-    }
-    agent = launcher.launch(
-        "options", [Turn(calls=[Call("AskUserQuestion", {"questions": [question]})]), Turn("Done.")]
-    )
-    asked = agent.wait_for("asked")
-    assert [option["label"] for option in asked["input"]["questions"][0]["options"]] == ["19", "16"]
-    agent.answer(asked["id"], verdict="answer", answers={"Which rate?": "19"})
-    agent.wait_for("Stop")
-    assert '"Which rate?"="19"' in agent.model.requests[-1].tool_results[-1]
-
-
 def ask_in(asked: dict[str, Any]) -> Question:
     ask = parse_question(asked)
     assert ask is not None

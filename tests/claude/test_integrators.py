@@ -82,13 +82,8 @@ def harvest(lab: ClaudeLab, mngr: IsolatedMngr) -> None:
     ("mode", "refused"),
     [
         ("honest", ""),
-        ("own commit", ""),
         ("lie", ""),
         ("undo", "3 tests that pass on the built-in integrator's branch fail on its: "),
-        ("markers", "conflict markers in shop.py; no test could be run on its branch: "),
-        ("drop", "1 test that passes on the built-in integrator's branch fails on its: tests/test_shop.py::test_vat"),
-        ("nothing", "it submitted no commit, although 3 agents submitted work"),
-        ("merge", " is a merge commit"),
         ("no report", "it submitted no report"),
         ("garbage report", "invalid report: "),
     ],
@@ -109,12 +104,10 @@ def test_branch_of_an_integrator_is_measured(lab: ClaudeLab, mode: str, refused:
     effects = {fix["title"]: (fix["effect"]["turned_green"], fix["by_integrator"]) for fix in listed["fixes"]}
     assert all(fix["effect"]["is_measured"] for fix in listed["fixes"])
     expected: dict[str, tuple[list[str], str]] = {FIXES[name][2]: ([TESTS[name]], "") for name in FIXED}
-    if mode == "own commit":
-        expected["Limit"] = ([], "not a commit of an agent")
     assert effects == expected, story
     text = lab.program.call("fixes", "--pr").stdout
     assert "With all of these changes, 4 of 4 tests of the sweep pass." in text
     assert "4000" not in text
 
     kept = lab.project.git("branch", "--list", f"swarm/{SWEEP}/integrator")
-    assert bool(kept) == (bool(refused) and mode != "nothing")
+    assert bool(kept) == bool(refused)

@@ -113,16 +113,6 @@ def test_conflict_names_fixes_that_do_not_apply_alone(workshop: Workshop) -> Non
     }
 
 
-def test_fix_keeps_author_and_date(workshop: Workshop) -> None:
-    workshop.project.git.git("config", "user.name", "An Agent")
-    commit = workshop.fix("one", lines=lines(n5="one"))
-    workshop.project.git.git("config", "user.name", "Ada Lovelace")
-    tip, _ = workshop.add(commit)
-    assert workshop.shown(tip.commit, "%an <%ae> %cn") == "An Agent <ada@example.org> Ada Lovelace"
-    authored = workshop.project.git.git("log", "-1", "--format=%ad", "--date=raw", commit.id)
-    assert workshop.space.repository.run("log", "-1", "--format=%ad", "--date=raw", tip.commit).text == authored
-
-
 def test_conflicting_test_commit_is_rejected_with_reason(workshop: Workshop) -> None:
     (words,) = workshop.commits("words", ("[FIX_TUTORIAL] Words", {"README.md": f"{README}\n"}))
     (test,) = workshop.commits("test", ("[FIX_TEST] Test", {TEST_FILE: "def test_add(): pass\n"}))

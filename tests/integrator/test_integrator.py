@@ -135,47 +135,6 @@ async def test_revision_is_folded_into_its_fix(project: SweptProject) -> None:
     assert list(outcome.impl_commit_hashes) == [source.branch]
 
 
-async def test_same_change_in_two_functions_is_two_fixes(project: SweptProject) -> None:
-    first, second = "def first():\n    return None\n", "def second():\n    return None\n"
-    between = "".join(f"NUMBER_{number} = {number}\n" for number in range(20))
-    project.base = project.git.commit("Twice", {"twice.py": first + between + second})
-    mended = [text.replace("None", "[]") for text in (first, second)]
-    project.agent("test_add", [("[FIX_IMPL] The first", {"twice.py": mended[0] + between + second})])
-    project.agent("test_name", [("[FIX_IMPL] The second", {"twice.py": first + between + mended[1]})])
-    inputs = project.inputs()
-    outcome = await integrated(project, inputs)
-    assert sorted(project.subjects(inputs)) == ["[FIX_IMPL] The first", "[FIX_IMPL] The second"]
-    assert len(set(outcome.impl_commit_hashes.values())) == 2
-    assert project.file(inputs, "twice.py") == mended[0] + between + mended[1]
-
-
-async def test_conflicting_fix_is_left_out_and_both_named(project: SweptProject) -> None:
-    other = changed(CODE, "first - second", "sum((first, second))")
-    project.agent("test_add", [("[FIX_IMPL] Add with a plus", {"sums.py": ADD})])
-    project.agent("test_add_negative", [("[FIX_IMPL] Sum both up", {"sums.py": other})])
-    inputs = project.inputs()
-    outcome = await integrated(project, inputs)
-
-    assert project.subjects(inputs) == ["[FIX_IMPL] Add with a plus"]
-    assert reasons(outcome) == {
-        "test-add-negative": "'[FIX_IMPL] Sum both up' conflicts in sums.py with '[FIX_IMPL] Add with a plus'"
-        f" of swarm-{SWEEP}-test-add"
-    }
-
-
-async def test_fix_is_picked_after_required_lower_ranked_fix(project: SweptProject) -> None:
-    prepared = CODE + "\n\ndef helper():\n    return 1\n"
-    finished = changed(prepared, "    return 1\n", "    return 2\n")
-    project.agent(
-        "test_add",
-        [("[FIX_IMPL] z: a helper of some length", {"sums.py": prepared}), ("[FIX_IMPL] a", {"sums.py": finished})],
-    )
-    inputs = project.inputs()
-    outcome = await integrated(project, inputs)
-    assert project.subjects(inputs) == ["[FIX_IMPL] z: a helper of some length", "[FIX_IMPL] a"]
-    assert not outcome.failed
-
-
 @pytest.mark.slow
 async def test_dependent_fix_is_measured_on_its_parent_fix(project: SweptProject) -> None:
     checked = changed(ADD, "    return first + second", "    total = first + second\n    return total")
@@ -299,24 +258,6 @@ async def test_hostile_names_and_messages_are_not_executed(project: SweptProject
     outcome = await integrated(project, inputs)
     assert project.subjects(inputs) == ["[FIX_IMPL] red $(touch /tmp/x)"]
     assert not outcome.failed
-
-
-async def test_invalid_author_does_not_stop_integration(project: SweptProject) -> None:
-    git = project.git
-    made = project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})]).tip
-    text = git.git("cat-file", "commit", made).split("\n")
-    author = "author ... <a@example.org> 9999999999 +0100"
-    odd = [author if line.startswith("author ") else line for line in text]
-    tip = git.git("hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join([*odd, ""]).encode())
-    project.branches.clear()
-    project.agent("test_add", [], tip=tip)
-    project.agent("test_name", [("[FIX_TUTORIAL] Say so", {"README.md": "# Sums\n"})])
-    inputs = project.inputs()
-    outcome = await integrated(project, inputs)
-    assert not outcome.failed
-    assert git.git("log", "-1", "--format=%s %an %ad", "--date=raw", f"refs/heads/{inputs.branch}") == (
-        "[FIX_IMPL] Add unknown 9999999999 +0100"
-    )
 
 
 async def test_messages_ignore_the_log_encoding_setting(project: SweptProject) -> None:

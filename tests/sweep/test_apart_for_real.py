@@ -93,19 +93,3 @@ def test_agents_do_not_disturb_each_other(isolated_mngr: IsolatedMngr, tmp_path:
     temporary = Path(seen[0]["TMPDIR"]).parent
     assert json.loads((program.newest().root / "sweep.json").read_text())["temporary"] == str(temporary)
     assert not temporary.exists()
-
-
-def test_a_set_up_that_fails_for_agents_only_is_said_once(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
-    project = GitProject(tmp_path / "project")
-    project.commit(
-        "Begin", {"test_it.py": "def test_a(): pass\n", "pytest.ini": PYTEST_INI, ".gitignore": "/records/\n"}
-    )
-    project.write({"records/.keep": ""})
-    program = Program(project.root, {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path})
-    setup = 'test -z "$MNGR_AGENT_ID" || { seq 40; echo "no compiler for agents" >&2; exit 3; }'
-    done = program.call("run", "--headless", *offline("records", "--setup", setup, "--slots", "2"))
-    assert done.returncode == 1
-    assert done.stderr.count("in a fresh copy | 30 | 31 ") == 1, done.stderr
-    (test,) = program.status()["tests"]
-    assert test["result"] == "failed"
-    assert "the set-up command failed with code 3 in a fresh copy: no compiler for agents" in test["reason"]

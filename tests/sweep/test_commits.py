@@ -56,28 +56,6 @@ async def test_what_is_too_large_for_a_patch_is_said_and_left_where_it_is(projec
     assert project.git("count-objects").startswith("3 objects")
 
 
-async def test_a_broken_copy_inside_another_repository_leads_nowhere_else(tmp_path: Path) -> None:
-    outer = GitProject(tmp_path)
-    base = outer.commit("Begin", {"thesis": "years of work\n"})
-    outer.git("branch", "swarm/1/test")
-    outer.write({"thesis": "not committed\n"})
-    copy = GitProject(tmp_path / "copy")
-    copy.commit("Begin", {"a": "1\n"})
-    (copy.root / ".git/HEAD").unlink()
-    host, agent = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path))), address(copy.root)
-    fetched = await fetch_agent_commits(
-        Repository.open(tmp_path),
-        host,
-        agent,
-        base=base,
-        branch="swarm/1/test",
-        ref="refs/swarm/1/test",
-        held="refs/swarm-held/1/test",
-        bundle=None,
-    )
-    assert "not a git repository any more" in fetched.problem
-
-
 @pytest.mark.parametrize(("is_kept", "losses"), [(True, 0), (False, 1)])
 async def test_work_that_no_patch_holds_is_a_loss_also_of_a_finished_agent(
     project: GitProject, tmp_path: Path, is_kept: bool, losses: int

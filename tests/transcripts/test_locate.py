@@ -94,12 +94,6 @@ def test_engine_transcript_is_used_with_subagents(tmp_path: Path) -> None:
     assert find_transcript(str(state), folder, SOURCES, agent) == own
 
 
-def test_converter_log_is_not_a_transcript(tmp_path: Path) -> None:
-    transcript = write(tmp_path / CLAUDE, 1)
-    write(tmp_path / LOG, 2)
-    assert find_transcript(str(tmp_path), None) == transcript
-
-
 def test_links_and_relative_folders_are_not_followed(tmp_path: Path) -> None:
     secret = write(tmp_path / "secret")
     link = tmp_path / "state" / "events" / "x" / "common_transcript" / "events.jsonl"

@@ -13,8 +13,6 @@ from tests.claude.scripted_model import Play, Request, Turn, bash
 
 Report = dict[str, object]
 
-MARKERS = "<<<<<<< ours\\nLIMIT = 1\\n=======\\nLIMIT = 2\\n>>>>>>> theirs\\n"
-
 
 def playing(mode: str) -> Play:
     """Return the play of a model whose integrator works in this mode."""
@@ -26,11 +24,10 @@ def _branches(task: Task) -> list[tuple[str, str, str]]:
     return re.findall(r"\| `([^`]+)` \| `git log (\w+)\.\.(\w+)` \|", task.prompt)
 
 
-def _picks(task: Task, *, without: int = 0) -> Turn:
-    branches = _branches(task)
+def _picks(task: Task) -> Turn:
     picks = [
         f"git cherry-pick {base}..{tip} && echo PICK {branch} $(git rev-parse HEAD)"
-        for branch, base, tip in branches[: len(branches) - without]
+        for branch, base, tip in _branches(task)
     ]
     return Turn("One commit for each fix.", [bash("\n".join(picks), "cherry-pick the fixes")])
 
@@ -44,26 +41,14 @@ def _report(request: Request) -> Report:
     return {"impl_priority": list(picked), "impl_commit_hashes": picked, "failed": []}
 
 
-def _with_commit(command: str) -> Callable[[Task, Request], Sequence[Turn]]:
-    """Return an integrator that cherry-picks all fixes and then runs a command."""
-
-    def turns(task: Task, request: Request) -> Sequence[Turn]:
-        last = Turn("One more thing.", [bash(command.format(base=_branches(task)[0][1]), "one more commit")])
-        return [_fetch(task), _picks(task), last, *task.hand_in(_report(request))]
-
-    return turns
-
-
 def _honest(task: Task, request: Request) -> Sequence[Turn]:
     return [_fetch(task), _picks(task), *task.hand_in(_report(request))]
 
 
-def _drop(task: Task, request: Request) -> Sequence[Turn]:
-    return [_fetch(task), _picks(task, without=1), *task.hand_in(_report(request))]
-
-
-def _nothing(task: Task, request: Request) -> Sequence[Turn]:
-    return task.hand_in({})
+def _undo(task: Task, request: Request) -> Sequence[Turn]:
+    undoing = f'git checkout {_branches(task)[0][1]} -- shop.py && git commit -qm "[FIX_IMPL] Tidy up"'
+    last = Turn("One more thing.", [bash(undoing, "one more commit")])
+    return [_fetch(task), _picks(task), last, *task.hand_in(_report(request))]
 
 
 def _lie(task: Task, request: Request) -> Sequence[Turn]:
@@ -93,14 +78,8 @@ def _garbage(task: Task, request: Request) -> Sequence[Turn]:
 
 MODES: dict[str, Callable[[Task, Request], Sequence[Turn]]] = {
     "honest": _honest,
-    "undo": _with_commit('git checkout {base} -- shop.py && git commit -qm "[FIX_IMPL] Tidy up"'),
-    "markers": _with_commit(f'printf "{MARKERS}" >> shop.py && git commit -qam "[FIX_IMPL] Merge"'),
-    "drop": _drop,
-    "nothing": _nothing,
-    "own commit": _with_commit('echo "LIMIT = 1" >> shop.py && git commit -qam "[FIX_IMPL] Limit"'),
-    "merge": _with_commit("git checkout -q -b side {base} && git commit -q --allow-empty -m x && git checkout -q -"
-                          " && git merge -q --no-ff --no-edit side"),
+    "undo": _undo,
     "lie": _lie,
     "no report": _no_report,
     "garbage report": _garbage,
-}  # fmt: skip
+}
