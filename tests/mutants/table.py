@@ -43,8 +43,15 @@ CORE: Final[dict[str, tuple[str, ...]]] = {
     "swarm_tui/review/apply.py": ("tests/review/test_apply.py",),
     "swarm_tui/room/grid/draw_layout.py": (
         "tests/room/test_layout.py",
+        "tests/room/test_folders.py",
         "tests/room/test_parts.py",
     ),
+    "swarm_tui/money/budget.py": ("tests/money/test_budget.py",),
+    "swarm_tui/questions/groups.py": ("tests/questions/test_inbox.py",),
+    "swarm_tui/questions/inbox.py": ("tests/questions/test_inbox.py",),
+    "swarm_tui/failures/causes.py": ("tests/failures",),
+    "swarm_tui/failures/patterns.py": ("tests/failures",),
+    "swarm_tui/limits/stuck.py": ("tests/limits/test_stuck.py",),
     "swarm_tui/transcripts/layout.py": ("tests/transcripts/test_layout.py",),
     "swarm_tui/tutorial/citations.py": (
         "tests/tutorial/test_citations.py",
