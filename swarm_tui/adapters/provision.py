@@ -22,6 +22,8 @@ NEEDED_MNGR: Final = "0.3"
 NEEDED_PYTHON: Final = (3, 12)
 PLUGIN_PACKAGES: Final[Mapping[str, str]] = {
     "claude": "imbue-mngr-claude==0.3.*",
+    "codex": "imbue-mngr-codex==0.2.*",
+    "opencode": "imbue-mngr-opencode==0.3.*",
     "modal": "imbue-mngr-modal==0.3.*",
     "docker": "imbue-mngr-docker==0.1.*",
 }

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from swarm_tui.agents.hook import ANSWERS_FOLDER
-from swarm_tui.agents.observer import AnswerFile
+from swarm_tui.agents.observer import AnswerFile, Observation
 from swarm_tui.model.questions import (
     FORMATS,
     NO,
     YES,
+    ClosedQuestion,
     Question,
     QuestionKind,
     QuestionPart,
@@ -47,6 +49,46 @@ def parse_question(event: dict[str, Any]) -> Question | None:
     details = _details(event, tool, arguments)
     time = float(at) if isinstance(at, int | float) else 0.0
     return Question(id=identity, at=time, tool=tool, subagent=_subagent(event), **details)
+
+
+MOST_OPEN_QUESTIONS: Final = 20
+MOST_QUESTIONS: Final = 1_000
+
+
+@dataclass(slots=True)
+class QuestionLog:
+    """The questions of one agent, from the lines of its hook. An agent can write any number of them."""
+
+    open: dict[str, Question] = field(default_factory=dict)
+    closed: dict[str, ClosedQuestion] = field(default_factory=dict)
+    _count: int = 0
+
+    @property
+    def observation(self) -> Observation:
+        """The oldest open question."""
+        question = next(iter(self.open.values()))
+        others = len(self.open) - 1
+        more = f" (and {others} more)" if others else ""
+        return Observation(True, "hook", question.text + more, question.options)
+
+    def add(self, event: dict[str, Any]) -> None:
+        question = parse_question(event)
+        if question is None or question.id in self.open or question.id in self.closed:
+            return
+        if len(self.open) < MOST_OPEN_QUESTIONS and self._count < MOST_QUESTIONS:
+            self._count += 1
+            self.open[question.id] = question
+
+    def close(self, identity: str, why: str) -> bool:
+        """Close a question, and return whether it was open."""
+        question = self.open.pop(identity, None)
+        if question is not None:
+            self.closed[identity] = ClosedQuestion(question, why)
+        return question is not None
+
+    def close_all(self, why: str) -> None:
+        for identity in tuple(self.open):
+            self.close(identity, why)
 
 
 def _details(event: dict[str, Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

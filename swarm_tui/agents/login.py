@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from swarm_tui.adapters.processes.group import how_to_get
@@ -57,15 +57,31 @@ def check_home(agent: AgentType, environment: Mapping[str, str]) -> None:
         raise UsageError(problem, "make it writable, or set HOME to a writable folder")
 
 
-async def check_login(agent: AgentType, environment: Mapping[str, str]) -> Login:
-    """Return whether an agent type's program is logged in. Raise UsageError if it reports that it is not."""
+async def check_arguments(agent: AgentType, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Raise UsageError if the program rejects these arguments. mngr would report only that it does not start."""
+    command = agent.argument_check(arguments)
+    if not command:
+        return
+    try:
+        finished = await run_process(command, environment=environment, timeout=CHECK_TIMEOUT)
+    except AdapterError:
+        return
+    if finished.code != 0 and (reason := agent.read_refusal(finished.text)):
+        raise UsageError(f"{agent.title} rejects its arguments: {reason}", "correct --agent-argument")
+
+
+async def check_login(agent: AgentType, environment: Mapping[str, str], arguments: Sequence[str] = ()) -> Login:
+    """Return whether an agent type's program is logged in. Raise UsageError if it reports that it is not.
+
+    `arguments` are those of the user.
+    """
     if not agent.login_command:
         return Login(None)
     try:
         finished = await run_process(agent.login_command, environment=environment, timeout=CHECK_TIMEOUT)
     except AdapterError:
         return Login(None)
-    login = agent.read_login(finished.code, finished.text, environment)
+    login = agent.read_login(finished.code, finished.text, environment, arguments)
     if login.is_logged_in is False:
         raise UsageError(f"{agent.title or agent.program} is not logged in on this machine", agent.login_hint)
     return login

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -13,6 +13,7 @@ from swarm_tui.agents.summary import number_of
 from swarm_tui.limits.events import ApiError, api_error_text
 from swarm_tui.model.questions import ClosedQuestion, Question
 from swarm_tui.model.text import parse_json, plain
+from swarm_tui.money.events import ModelTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,10 @@ class AnswerFile:
     content: bytes
 
 
+TURN_OVER: Final = "its turn is over, but it has not submitted its work"
+"""The question of an agent that finished its turn without a word."""
+
+
 class AgentObserver(Protocol):
     """Reads the files of one agent. Their content is untrusted."""
 
@@ -62,6 +67,11 @@ class AgentObserver(Protocol):
     @property
     def dollars(self) -> float | None:
         """The agent's own total of its cost up to its last turn; None if it reports none."""
+        ...
+
+    @property
+    def models(self) -> tuple[ModelTokens, ...]:
+        """The agent's tokens by model; empty if its transcript has them."""
         ...
 
     @property
@@ -114,6 +124,10 @@ class ConditionObserver:
     @property
     def dollars(self) -> float | None:
         return None
+
+    @property
+    def models(self) -> tuple[ModelTokens, ...]:
+        return ()
 
     @property
     def open_questions(self) -> Mapping[str, Question]:

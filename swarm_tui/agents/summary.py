@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from swarm_tui.model.text import parse_object, plain
-from swarm_tui.money.events import MOST_DOLLARS, MOST_TOKENS, ModelTokens
+from swarm_tui.money.events import MOST_DOLLARS, MOST_TOKENS, ModelTokens, summed
 
 CALLS_KEPT: Final = 500
 _LENGTH: Final = 80
@@ -55,6 +55,43 @@ def _shown(tool: object, arguments: object) -> str:
         next((arguments[key] for key in _SUBJECT_KEYS if arguments.get(key)), "") if isinstance(arguments, dict) else ""
     )
     return plain(f"{tool} {subject}", _LENGTH).strip()
+
+
+# The parts of a message follow each other closely, even if a subagent's messages come in between.
+_MESSAGES_KEPT: Final = 64
+# An agent can write any number of names into its log.
+_MODELS_KEPT: Final = 8
+OTHER_MODELS: Final = "other models"
+
+
+class ModelUsage:
+    """The tokens of one agent by model. A later record of a message replaces the earlier one."""
+
+    def __init__(self) -> None:
+        self.models: tuple[ModelTokens, ...] = ()
+        self._counted: OrderedDict[str, ModelTokens] = OrderedDict()
+        self._of_model: dict[str, ModelTokens] = {}
+
+    def set(self, message: str, used: ModelTokens) -> None:
+        """Set the tokens of a message. Ignore impossible numbers, because the agent can write its log."""
+        if not 0 < sum(used[1:]) <= MOST_TOKENS:
+            return
+        if used.model not in self._of_model and len(self._of_model) >= _MODELS_KEPT:
+            used = used._replace(model=OTHER_MODELS)
+        before = self._counted.pop(message, None)
+        changes = (used,) if before is None else (used, before.negative)
+        for change in changes:
+            total = self._of_model.get(change.model, ModelTokens(change.model))
+            self._of_model[change.model] = next(iter(summed((total, change))), ModelTokens(change.model))
+        self._counted[message] = used
+        if len(self._counted) > _MESSAGES_KEPT:
+            self._counted.popitem(last=False)
+        self.models = tuple(self._of_model.values())
+
+
+def billed_tokens(models: Iterable[ModelTokens]) -> int:
+    """Return the tokens without cache reads, because they were counted when they were written."""
+    return sum(each.input + each.output + each.cache_written for each in models)
 
 
 _LINE_LIMIT = 300

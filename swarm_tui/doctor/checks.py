@@ -129,7 +129,7 @@ async def check_mngr(requirements: Requirements, machine: Machine) -> list[Check
     problem = next((problem for problem in problems if problem.provider_name == requirements.provider), None)
     return [
         check,
-        _plugin_check(agent_type_of(DEFAULT_AGENT_TYPE).plugin, requirements, plugins, found),
+        *(_plugin_check(plugin, requirements, plugins, found) for plugin in _agent_plugins(requirements)),
         _modal_check(requirements, plugins, found, is_dirty=is_modal_dirty),
         *_unusual_checks(requirements, plugins, found, problem),
     ]
@@ -260,6 +260,13 @@ async def _how_to_get_mngr(machine: Machine) -> str:
     return f"to install it privately with Python {interpreter.shown_version}, run `swarm-tui doctor --fix`"
 
 
+def _agent_plugins(requirements: Requirements) -> tuple[str, ...]:
+    """Return the known mngr plugins for the default agent type and the required one."""
+    required = requirements.kind.plugin if requirements.kind is not None else ""
+    names = (agent_type_of(DEFAULT_AGENT_TYPE).plugin, *((required,) if required in PLUGIN_PACKAGES else ()))
+    return tuple(dict.fromkeys(names))
+
+
 def _plugin_check(plugin: str, requirements: Requirements, plugins: set[str], mngr: FoundMngr) -> Check:
     has_it = plugin in plugins
     is_required = requirements.kind is not None and requirements.kind.plugin == plugin
@@ -341,9 +348,8 @@ async def run_checks(requirements: Requirements, machine: Machine) -> list[Check
 
 async def install_missing(requirements: Requirements, machine: Machine, progress: Callable[[str], None]) -> None:
     """Install mngr and the required plugins into the private environment if they are missing."""
-    plugin = agent_type_of(DEFAULT_AGENT_TYPE).plugin
-    provider = requirements.provider
-    needed = (plugin, provider) if provider in PLUGIN_PACKAGES else (plugin,)
+    agents, provider = _agent_plugins(requirements), requirements.provider
+    needed = (*agents, provider) if provider in PLUGIN_PACKAGES else agents
     try:
         found = await find_mngr(requirements.mngr, machine.environment)
     except ProgramMissing as error:

@@ -147,7 +147,8 @@ class ThrottledAgents:
         state, spec = self.context.state, self.context.spec
         if state.access.lost:
             try:
-                await check_login(agent_type_of_sweep(spec), agents_environment(spec, self.context.repository))
+                environment = agents_environment(spec, self.context.repository)
+                await check_login(agent_type_of_sweep(spec), environment, spec.agent_arguments)
             except UsageError as error:
                 return str(error)
         self.context.record(LoginRestored(by=by))

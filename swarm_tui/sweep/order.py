@@ -34,7 +34,7 @@ from swarm_tui.adapters.processes.confinement import check_confinement
 from swarm_tui.adapters.processes.environment import passed_variables
 from swarm_tui.adapters.processes.group import how_to_get
 from swarm_tui.adapters.provision import find_mngr
-from swarm_tui.agents.login import check_home, check_login, check_program
+from swarm_tui.agents.login import check_arguments, check_home, check_login, check_program
 from swarm_tui.agents.packaged import local_package_dir
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.agents.types import AgentType, Login, agent_type_of
@@ -306,12 +306,20 @@ async def _check_agent_type(
     problem, hint = agent_type.argument_problem(order.options.agent_arguments)
     if problem:
         raise UsageError(problem, hint)
+    if agent_type.needs_full_copy and order.options.transfer == "worktree":
+        raise UsageError(
+            f"--transfer worktree conflicts with --agent {agent_type.name}: its sandbox does not allow commits there",
+            "omit --transfer: agents get full copies",
+        )
     passed = passed_variables((*needed_variables, *order.options.passed_environment))
     environment = mngr_environment(settings, passed)
     if agent_type.program:
         await check_program(agent_type, environment)
     check_home(agent_type, environment)
-    login = await check_login(agent_type, environment)
+    given = order.options.agent_arguments
+    login = await check_login(agent_type, environment, given)
+    permission = agent_type.permission(order.options.permissions, given)
+    await check_arguments(agent_type, environment, (*permission.words, *given))
     mngr = Mngr(settings.path, mngr_environment(settings), order.project.root)
     names = {plugin.name for plugin in await mngr.plugins() if plugin.is_enabled}
     known = names | {name.replace("_", "-") for name in names} | derived_types

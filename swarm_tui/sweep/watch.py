@@ -16,7 +16,7 @@ from msgspec import structs
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.agents.observer import AgentObserver, Observation
-from swarm_tui.agents.summary import CallRepeats, TranscriptSummary
+from swarm_tui.agents.summary import CallRepeats, TranscriptSummary, billed_tokens
 from swarm_tui.agents.types import AgentType
 from swarm_tui.files import appending_descriptor
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, ReadRequest
@@ -311,6 +311,9 @@ class AgentFollower:
             self._has_written = False
             self._said_at, recorded.last_line = now, summary.last_line
             events.append(Said(test=self.task.key, line=summary.last_line))
+        models = self.observer.models if self.observer is not None else ()
+        if models:
+            summary.models, summary.tokens = models, billed_tokens(models)
         dollars = self._dollars()
         has_spent = (dollars, summary.tokens) != (recorded.dollars, recorded.tokens)
         if has_spent and now >= self._spent_at + SPENT_INTERVAL:

@@ -51,7 +51,7 @@ async def test_broken_or_old_program_is_rejected(environment: dict[str, str], sc
 )
 def test_version_newer_than_tested_gives_advice(version: str, is_newer: bool) -> None:
     assert version_advice(CLAUDE, version).startswith("newer than 2.1.293") is is_newer
-    assert version_advice(agent_type_of("codex"), version) == ""
+    assert version_advice(agent_type_of("aider"), version) == ""
 
 
 def test_tested_version_is_the_one_of_the_tests() -> None:
@@ -80,8 +80,8 @@ def test_unwritable_home_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"gone is not writable: mngr has to record trust .* in ~/\.claude\.json"):
         check_home(CLAUDE, gone)
     check_home(CLAUDE, gone | {"CLAUDE_CONFIG_DIR": "/elsewhere"})
-    check_home(agent_type_of("codex"), gone)
+    check_home(agent_type_of("aider"), gone)
 
 
 async def test_type_without_login_is_accepted(environment: dict[str, str]) -> None:
-    assert await check_login(agent_type_of("codex"), environment) == Login(None)
+    assert await check_login(agent_type_of("aider"), environment) == Login(None)

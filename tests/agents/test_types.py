@@ -46,14 +46,16 @@ def test_user_settings_are_unchanged(tmp_path: Path) -> None:
 
 
 def test_unknown_type_is_left_to_mngr() -> None:
-    kind = agent_type_of("codex")
+    kind = agent_type_of("aider")
     assert type(kind) is AgentType
-    assert (kind.mngr_type, kind.plugin, kind.transcript_sources.emitters) == ("codex", "codex", ("codex",))
+    assert (kind.mngr_type, kind.plugin, kind.transcript_sources.emitters) == ("aider", "aider", ("aider",))
     assert kind.has_model
     assert kind.can_integrate
     assert kind.prepare_command(start_of(Path("/folder"), "--fast")) == ("--fast",)
     assert kind.unknown_facts.startswith("their cost")
-    assert not any(agent_type_of(known).unknown_facts for known in ("claude", "command", "offline", "simulated"))
+    assert not any(
+        agent_type_of(known).unknown_facts for known in ("claude", "codex", "command", "offline", "simulated")
+    )
 
 
 def test_offline_agent_is_command_without_message(tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_explicit_permission_flags_take_precedence() -> None:
     assert "--allowedTools" in claude.permission("allow", ("--model", "opus")).words
     own = claude.permission("allow", ("--permission-mode=plan", "--model", "opus"))
     assert (own.words, own.sentence) == ((), "do what --permission-mode=plan allows")
-    assert agent_type_of("codex").permission("allow", ()).words == ()
+    assert agent_type_of("aider").permission("allow", ()).words == ()
 
 
 def test_only_needed_variables_are_passed_to_claude() -> None:
@@ -146,7 +148,7 @@ def test_derived_type_has_type_of_its_parent() -> None:
     )
     assert agent_type_of_sweep(spec) == kind
     assert type(agent_type_of("my-script", "command")) is AgentType
-    assert agent_type_of("my-agent", "codex").plugin == "my-agent"
+    assert agent_type_of("my-agent", "aider").plugin == "my-agent"
     assert agent_type_of("claude", "command").program == "claude"
 
 

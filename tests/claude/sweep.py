@@ -10,22 +10,23 @@ from swarm_tui.journal.events import Seen
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from tests.claude.lab import ClaudeLab
+from tests.sweep.sweeping import Program
 from tests.waiting import until
 
 LONGEST: Final = 1000.0
 """Time limit in seconds for steps of a sweep that take a minute on an idle machine."""
 
 
-class Sweep:
+class AgentSweep:
     """A sweep that runs in the background."""
 
-    def __init__(self, lab: ClaudeLab, *words: str) -> None:
-        self.lab = lab
+    def __init__(self, program: Program, agent: str, *words: str) -> None:
+        self.program = program
         # On a busy machine, the throttle would run fewer agents than a test needs.
-        self.process = lab.program.start("run", "--headless", "--agent", "claude", "--ignore-load", *words)
+        self.process = program.start("run", "--headless", "--agent", agent, "--ignore-load", *words)
 
     def state(self) -> SweepState:
-        return self.lab.program.opened().state
+        return self.program.opened().state
 
     def record(self, name: str) -> TestRecord:
         return next(record for record in self.state().tests() if record.test.endswith(f"::test_{name}"))
@@ -47,7 +48,7 @@ class Sweep:
 
         def seen() -> Seen | None:
             try:
-                events = self.lab.program.newest_events()
+                events = self.program.newest_events()
             except IndexError:
                 return None
             found = (event for event in events if isinstance(event, Seen) and event.test.endswith(f"::test_{name}"))
@@ -59,10 +60,10 @@ class Sweep:
 
     def answer(self, name: str, text: str) -> None:
         """Answer the current question of a test's agent."""
-        listed = json.loads(self.lab.program.call("pending", "--json").stdout)
+        listed = json.loads(self.program.call("pending", "--json").stdout)
         items = [item for group in listed["groups"] for item in group["items"]]
         (item,) = [item["id"] for item in items if item["test"].endswith(f"::test_{name}")]
-        done = self.lab.program.call("answer", item, text)
+        done = self.program.call("answer", item, text)
         assert done.returncode == 0, done.stderr
 
     def end(self) -> int:
@@ -71,11 +72,19 @@ class Sweep:
     def close(self) -> None:
         """Stop everything that a failed test has left running."""
         if self.process.poll() is None:
-            self.lab.program.call("stop")
+            self.program.call("stop")
             self.process.wait(timeout=LONGEST)
 
     def story(self) -> str:
         try:
-            return json.dumps(json.loads(self.lab.program.call("status", "--json").stdout), indent=1)
+            return json.dumps(json.loads(self.program.call("status", "--json").stdout), indent=1)
         except ValueError:
             return "no sweep yet"
+
+
+class Sweep(AgentSweep):
+    """A sweep of Claude agents in their lab."""
+
+    def __init__(self, lab: ClaudeLab, *words: str) -> None:
+        super().__init__(lab.program, "claude", *words)
+        self.lab = lab

@@ -22,6 +22,8 @@ _BREW: Final = {"git": "git", "tmux": "tmux", "rsync": "rsync"}
 _OTHER: Final = {
     "mngr": "install it into a private environment with `swarm-tui doctor --fix`",
     "claude": "npm install -g @anthropic-ai/claude-code, then run `claude` once to log in",
+    "codex": "npm install -g @openai/codex, then run `codex login`",
+    "opencode": "npm install -g opencode-ai, then run `opencode auth login`",
     "uv": "https://docs.astral.sh/uv/",
 }
 

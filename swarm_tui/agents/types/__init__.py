@@ -115,6 +115,9 @@ class AgentType:
     permission_flags: ClassVar[tuple[str, ...]] = ()
     """Arguments that set permissions without `--permissions`."""
 
+    needs_full_copy: ClassVar[bool] = False
+    """Whether it cannot commit in a worktree, because its sandbox protects the git folder there."""
+
     needed_version: ClassVar[tuple[int, ...]] = ()
     """The oldest supported version of the program."""
 
@@ -149,9 +152,22 @@ class AgentType:
             return Permission(f"do what {' '.join(own)} allows")
         return self.permissions.get(chosen, Permission(""))
 
-    def read_login(self, code: int, output: str, environment: Mapping[str, str]) -> Login:
-        """Return the login state from the exit code and output of the login command."""
+    def read_login(
+        self, code: int, output: str, environment: Mapping[str, str], arguments: Sequence[str] = ()
+    ) -> Login:
+        """Return the login state from the exit code and output of the login command.
+
+        `arguments` are those of the user, which may select another model provider.
+        """
         return Login(is_logged_in=code == 0)
+
+    def argument_check(self, arguments: Sequence[str]) -> tuple[str, ...]:
+        """Return a command that fails if the program rejects these arguments; () if there is none."""
+        return ()
+
+    def read_refusal(self, output: str) -> str:
+        """Return why the program rejects arguments, from the output of `argument_check`; "" if unknown."""
+        return ""
 
     @property
     def unknown_facts(self) -> str:

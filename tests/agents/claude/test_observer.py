@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from swarm_tui.agents.hook_questions import MOST_OPEN_QUESTIONS, MOST_QUESTIONS
 from swarm_tui.agents.observer import Observation
 from swarm_tui.agents.types.claude.observer import (
     DEBUG,
     EVENTS,
     MAIN_PROCESS,
-    MOST_OPEN_QUESTIONS,
-    MOST_QUESTIONS,
     SESSION,
     ClaudeObserver,
 )

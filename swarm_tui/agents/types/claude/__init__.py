@@ -211,7 +211,9 @@ class ClaudeType(AgentType):
             arguments += ("--debug-file", f"{start.state_dir}/{DEBUG_PATH}")
         return arguments
 
-    def read_login(self, code: int, output: str, environment: Mapping[str, str]) -> Login:
+    def read_login(
+        self, code: int, output: str, environment: Mapping[str, str], arguments: Sequence[str] = ()
+    ) -> Login:
         try:
             status = parse_json(output)
             is_logged_in, method = bool(status["loggedIn"]), status.get("authMethod")

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from swarm_tui.agents.hook import EVENTS_PATH
-from swarm_tui.agents.hook_questions import answer_file, parse_question, text_of
-from swarm_tui.agents.observer import AnswerFile, Observation, ObservedFile
+from swarm_tui.agents.hook_questions import QuestionLog, answer_file, text_of
+from swarm_tui.agents.observer import TURN_OVER, AnswerFile, Observation, ObservedFile
 from swarm_tui.limits.events import ApiError, ApiErrorKind
 from swarm_tui.model.questions import ClosedQuestion, Question, QuestionKind
 from swarm_tui.model.text import parse_object, plain
+from swarm_tui.money.events import ModelTokens
 
 DEBUG_PATH: Final = "plugin/swarm/claude_debug.log"
 SESSION: Final = ObservedFile("session", "plugin/claude/anthropic/sessions/*.json", is_appended=False)
@@ -24,8 +25,6 @@ DEBUG: Final = ObservedFile("debug", DEBUG_PATH)
 CONFIRMED_AFTER: Final = 1.5
 # Seconds during which the dialog stays visible after our hook has answered, more on a busy machine.
 GONE_WITHIN: Final = 6.0
-MOST_OPEN_QUESTIONS: Final = 20
-MOST_QUESTIONS: Final = 1_000
 # A running hook reports within 0.5 s that its dialog was closed.
 HOOK_LAST_WORDS: Final = 3.0
 # Seconds until the hook that reports why a turn failed has started on a busy machine.
@@ -63,9 +62,7 @@ class ClaudeObserver:
     _steady_status: str = ""
     _steady_since: float = 0.0
     _is_just_answered: bool = False
-    open_questions: dict[str, Question] = field(default_factory=dict)
-    closed_questions: dict[str, ClosedQuestion] = field(default_factory=dict)
-    _question_count: int = 0
+    _questions: QuestionLog = field(default_factory=QuestionLog)
     _had_dialog: bool = False
     _left_open: tuple[float, tuple[str, ...]] | None = None
     """When the dialogs disappeared from the screen, and their questions."""
@@ -78,6 +75,19 @@ class ClaudeObserver:
     """The API error of the last turn; None if the request itself was wrong."""
     _attempt: tuple[int, int, str] | None = None
     """The number of a failed request, the maximum, and its status."""
+
+    @property
+    def models(self) -> tuple[ModelTokens, ...]:
+        """Return nothing, because its session log has its tokens."""
+        return ()
+
+    @property
+    def open_questions(self) -> Mapping[str, Question]:
+        return self._questions.open
+
+    @property
+    def closed_questions(self) -> Mapping[str, ClosedQuestion]:
+        return self._questions.closed
 
     @property
     def typing_problem(self) -> str:
@@ -116,10 +126,7 @@ class ClaudeObserver:
         self._end_answered_on_screen(now)
         if self.open_questions:
             # A subagent's request is open while the session is busy, so the request decides.
-            question = next(iter(self.open_questions.values()))
-            others = len(self.open_questions) - 1
-            more = f" (and {others} more)" if others else ""
-            return Observation(True, "hook", question.text + more, question.options)
+            return self._questions.observation
         match self._status:
             case "waiting" if is_steady:
                 dialog = _DIALOGS.get(self._waiting_for, _DIALOGS["dialog open"])
@@ -138,7 +145,7 @@ class ClaudeObserver:
                     False, "session file", condition=self._condition(), api_error=self._retried_api_error()
                 )
             case "idle" if is_steady:
-                words = self._failure or self._last_words or "its turn is over, but it has not submitted its work"
+                words = self._failure or self._last_words or TURN_OVER
                 return Observation(True, "hook" if self._failure or self._last_words else "session file", words)
             case "idle":
                 return Observation(False, "session file")
@@ -172,7 +179,7 @@ class ClaudeObserver:
         self._is_compacting = event.get("event") == "PreCompact"
         match event.get("event"):
             case "asked":
-                self._add_question(event)
+                self._questions.add(event)
             case "closed":
                 self._close_question(str(event.get("id")), text_of(event.get("why")))
             case "UserPromptSubmit":
@@ -192,19 +199,8 @@ class ClaudeObserver:
                 for identity in tuple(self.open_questions):
                     self._close_question(identity, "Claude Code exited")
 
-    def _add_question(self, event: dict[str, Any]) -> None:
-        question = parse_question(event)
-        if question is None or question.id in self.open_questions or question.id in self.closed_questions:
-            return
-        # An agent can write any number of lines into this file.
-        if len(self.open_questions) < MOST_OPEN_QUESTIONS and self._question_count < MOST_QUESTIONS:
-            self._question_count += 1
-            self.open_questions[question.id] = question
-
     def _close_question(self, identity: str, why: str) -> None:
-        question = self.open_questions.pop(identity, None)
-        if question is not None:
-            self.closed_questions[identity] = ClosedQuestion(question, why)
+        if self._questions.close(identity, why):
             # Its dialog may stay visible for a moment.
             self._steady_status, self._is_just_answered = "", True
 
