@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
@@ -17,8 +17,8 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.integrator.build import FixTree
 from swarm_tui.integrator.duplicates import DistinctFix
 from swarm_tui.integrator.inputs import IntegratorInputs
-from swarm_tui.integrator.progress import TESTS, Meter
 from swarm_tui.integrator.report import reported_effect
+from swarm_tui.integrator.tip import TESTS, Meter
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import Result
 from swarm_tui.model.text import plain
@@ -137,59 +137,54 @@ class FixRuns:
         return self.entry.fix
 
 
+@dataclass(slots=True)
 class FixMeasurement:
     """Measures fixes against one tree without any of them, within one time limit."""
 
-    def __init__(
-        self,
-        space: ObjectSpace,
-        copies: TestCopies,
-        inputs: IntegratorInputs,
-        tree_before: str,
-        fixes: Sequence[FixTree],
-        progress: Progress,
-        meter: Meter,
-    ) -> None:
-        """`tree_before` is the base with all test and doc fixes; each of `fixes` is alone on top of it."""
-        self._space = space
-        self._copies = copies
-        self._inputs = inputs
-        self._tree_before = tree_before
-        self._fixes = fixes
-        self._progress = progress
-        self._meter = meter
-        self._deadline = time.monotonic() + inputs.measure_seconds
-        self._flaky: set[str] = set()
-        self._concerns: Concerns | None = None
-        self._doubts: Sequence[tuple[str, ...]] = [()] * len(fixes)
-        """How each fix may tamper with test results."""
+    space: ObjectSpace
+    copies: TestCopies
+    inputs: IntegratorInputs
+    tree_before: str
+    """The base with all test and doc fixes; each of `fixes` is alone on top of it."""
+    fixes: Sequence[FixTree]
+    progress: Progress
+    meter: Meter
+    _deadline: float = field(init=False)
+    _flaky: set[str] = field(default_factory=set)
+    _concerns: Concerns | None = None
+    _doubts: Sequence[tuple[str, ...]] = ()
+    """How each fix may tamper with test results."""
+
+    def __post_init__(self) -> None:
+        self._deadline = time.monotonic() + self.inputs.measure_seconds
 
     async def measure(self) -> dict[str, Effect]:
         """Return the effect of each fix by its chosen commit. The effect of an unmeasured fix has the reason."""
-        if not self._fixes:
+        if not self.fixes:
             return {}
-        candidates = tests_that_may_turn_green(self._inputs, [entry.fix for entry in self._fixes])
-        others = other_tests(self._inputs, candidates) if len(self._fixes) >= FIXES_WORTH_TRACING else []
-        self._progress(f"measuring {len(self._fixes)} fixes with {counted(len(candidates), 'test')}")
-        every = len(self._inputs.tests)
-        self._meter.expect(len(candidates) + len(others) + len(self._fixes) * len(candidates) + every)
-        self._meter.begin("running the tests without any fix", len(candidates) + len(others), TESTS)
+        candidates = tests_that_may_turn_green(self.inputs, [entry.fix for entry in self.fixes])
+        others = other_tests(self.inputs, candidates) if len(self.fixes) >= FIXES_WORTH_TRACING else []
+        self.progress(f"measuring {len(self.fixes)} fixes with {counted(len(candidates), 'test')}")
+        every = len(self.inputs.tests)
+        self.meter.expect(len(candidates) + len(others) + len(self.fixes) * len(candidates) + every)
+        self.meter.begin("running the tests without any fix", len(candidates) + len(others), TESTS)
         before = await self._look_at_all([*candidates, *others])
         if isinstance(before, str):
-            return {entry.fix.chosen.id: reported_effect(entry.fix, before) for entry in self._fixes}
-        concerned = [await asyncio.to_thread(self._concerned_by, entry) for entry in self._fixes]
+            return {entry.fix.chosen.id: reported_effect(entry.fix, before) for entry in self.fixes}
+        concerned = [await asyncio.to_thread(self._concerned_by, entry) for entry in self.fixes]
         affected = [
             [test for test in candidates if test in entry.fix.tests or concern.may_be(test)]
             + [test for test in others if test in concern.seen]
-            for entry, concern in zip(self._fixes, concerned, strict=True)
+            for entry, concern in zip(self.fixes, concerned, strict=True)
         ]
-        self._meter.expect(sum(map(len, affected)) + every)
-        self._meter.begin("measuring", len(self._fixes), "fixes")
-        self._doubts = await asyncio.to_thread(self._read_doubts)
+        self.meter.expect(sum(map(len, affected)) + every)
+        self.meter.begin("measuring", len(self.fixes), "fixes")
+        changes = [ChangedFiles(entry.fix.chosen.changes) for entry in self.fixes]
+        self._doubts = await asyncio.to_thread(why_not_measured, self.space.repository, changes)
         results = await asyncio.gather(*(self._run_with(number, tests) for number, tests in enumerate(affected)))
         all_runs = list[FixRuns]()
         effects = {}
-        for entry, tests, concern, run in zip(self._fixes, affected, concerned, results, strict=True):
+        for entry, tests, concern, run in zip(self.fixes, affected, concerned, results, strict=True):
             # The parent of the fix is another fix, whose tree was just measured.
             known = await self._run_on(entry.before, tests) if entry.before and not isinstance(run, str) else before
             if isinstance(run, str):
@@ -201,13 +196,13 @@ class FixMeasurement:
                     known, outcomes={test: known.outcomes[test] for test in tests if test in known.outcomes}
                 )
                 all_runs.append(FixRuns(entry, known, run, concern))
-        self._meter.begin("looking for flaky tests")
+        self.meter.begin("looking for flaky tests")
         flaky = self._flaky = await self._find_flaky(before, all_runs)
         if flaky:
-            self._progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
+            self.progress(f"{len(flaky)} flaky: {', '.join(sorted(flaky))}")
         for runs in all_runs:
             effect = effects[runs.fix.chosen.id] = await self._effect(runs)
-            self._progress(f"{runs.fix.chosen.subject}: {counted(len(effect.turned_green), 'test')} fixed")
+            self.progress(f"{runs.fix.chosen.subject}: {counted(len(effect.turned_green), 'test')} fixed")
         return effects
 
     async def _look_at_all(self, tests: Sequence[str]) -> TestRun | str:
@@ -215,24 +210,20 @@ class FixMeasurement:
 
         Return the reason if nothing can be measured.
         """
-        before, traced = await asyncio.gather(self._run_on(self._tree_before, tests), self._run_traced(tests))
+        before, traced = await asyncio.gather(self._run_on(self.tree_before, tests), self._run_traced(tests))
         if isinstance(before, TestRun) and not before.outcomes:
             return "pytest reported no tests"
         if isinstance(before, TestRun) and traced is not None:
-            self._concerns = Concerns(self._space, self._tree_before, traced, before)
+            self._concerns = Concerns(self.space, self.tree_before, traced, before)
         return before
 
     async def _run_traced(self, tests: Sequence[str]) -> TracedRun | None:
-        if len(self._fixes) < FIXES_WORTH_TRACING or not self._inputs.python or self._seconds_left <= 0:
+        if len(self.fixes) < FIXES_WORTH_TRACING or not self.inputs.python or self._seconds_left <= 0:
             return None
         with contextlib.suppress(SwarmError):
             seconds = self._seconds_left * TRACING_SHARE
-            return await run_traced(self._copies, self._tree_before, tests, seconds, is_coarse=True)
+            return await run_traced(self.copies, self.tree_before, tests, seconds, is_coarse=True)
         return None
-
-    def _read_doubts(self) -> list[tuple[str, ...]]:
-        changes = [ChangedFiles(entry.fix.chosen.changes) for entry in self._fixes]
-        return why_not_measured(self._space.repository, changes)
 
     def _concerned_by(self, entry: FixTree) -> RelatedTests:
         if self._concerns is None or entry.before:
@@ -248,7 +239,7 @@ class FixMeasurement:
     async def _find_flaky(self, before: TestRun, all_runs: Sequence[FixRuns]) -> set[str]:
         """Return flaky tests: those with unexpected results are run again on the same tree."""
         unexpected = unexpected_changes(all_runs)
-        searches = [self._find_varying(self._tree_before, list(unexpected), before, FLAKY_RUNS)]
+        searches = [self._find_varying(self.tree_before, list(unexpected), before, FLAKY_RUNS)]
         for number, runs in enumerate(all_runs):
             tests = [test for test, place in unexpected.items() if place == number]
             searches.append(self._find_varying(runs.entry.tree, tests, runs.after, FLAKY_RUNS))
@@ -267,13 +258,13 @@ class FixMeasurement:
         updated = dict(effects)
         if not tests or not branch:
             return updated
-        self._progress(f"finding the fix that breaks {counted(len(tests), 'test')}")
-        self._meter.begin(f"finding the fix that breaks {counted(len(tests), 'test')}")
-        before = await self._run_on(self._tree_before, tests)
+        self.progress(f"finding the fix that breaks {counted(len(tests), 'test')}")
+        self.meter.begin(f"finding the fix that breaks {counted(len(tests), 'test')}")
+        before = await self._run_on(self.tree_before, tests)
         if isinstance(before, str):
             return updated
         green = [test for test in tests if before.is_green(test)]
-        varying = await self._find_varying(self._tree_before, green, before, STEADY_RUNS)
+        varying = await self._find_varying(self.tree_before, green, before, STEADY_RUNS)
         steady = [test for test in green if test not in varying]
         for test, position in (await self._bisect(steady, branch, 0, len(branch) - 1)).items():
             commit = branch[position].fix.chosen.id
@@ -286,7 +277,7 @@ class FixMeasurement:
             return dict.fromkeys(tests, first)
         middle = (first + last) // 2
         try:
-            run = await self._copies.run(branch[middle].tree, tests, self._seconds_left)
+            run = await self.copies.run(branch[middle].tree, tests, self._seconds_left)
         except SwarmError:
             return {}
         red = [test for test in tests if not run.is_green(test)]
@@ -297,8 +288,8 @@ class FixMeasurement:
 
     async def _run_with(self, number: int, tests: Sequence[str]) -> TestRun | str:
         """Run tests with one fix; return the reason if that is not possible."""
-        entry = self._fixes[number]
-        foreign = {test.test for test in self._inputs.tests if test.has_foreign_imports}
+        entry = self.fixes[number]
+        foreign = {test.test for test in self.inputs.tests if test.has_foreign_imports}
         try:
             if foreign.intersection(entry.fix.tests):
                 return "its tests imported from the user's checkout"
@@ -306,18 +297,18 @@ class FixMeasurement:
                 return ", ".join(self._doubts[number])
             return await self._run_on(entry.tree, tests) if number < MAX_FIXES else TIME_LIMIT_REACHED
         finally:
-            self._meter.advance()
+            self.meter.advance()
 
     async def _run_on(self, tree: str, tests: Sequence[str]) -> TestRun | str:
         """Run tests on a tree; return the reason if that is not possible."""
-        if self._inputs.measure_seconds <= 0:
+        if self.inputs.measure_seconds <= 0:
             return "measuring is disabled"
-        if not self._inputs.python:
+        if not self.inputs.python:
             return "the project's Python is unknown"
         if self._seconds_left <= 0:
             return TIME_LIMIT_REACHED
         try:
-            run = await self._copies.run(tree, tests, self._seconds_left) if tests else TestRun({})
+            run = await self.copies.run(tree, tests, self._seconds_left) if tests else TestRun({})
         except SwarmError as error:
             return plain(error.message, 200)
         return run if run.outcomes or not tests else run.complaint or "pytest reported no tests"
@@ -330,7 +321,7 @@ class FixMeasurement:
         async def run_again() -> Mapping[str, str]:
             with contextlib.suppress(SwarmError):
                 if self._seconds_left > 0:
-                    return (await self._copies.run_uncached(tree, tests, self._seconds_left)).outcomes
+                    return (await self.copies.run_uncached(tree, tests, self._seconds_left)).outcomes
             return {}
 
         again = await asyncio.gather(*(run_again() for _ in range(times)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.adapters.git.history import read_commits, read_tree_changes
@@ -18,7 +18,6 @@ from swarm_tui.integrator.branches import LINES_LIMIT, AgentCommit, Classificati
 from swarm_tui.integrator.build import BranchFixes, FixTree, RejectedCommit, Tip, squash
 from swarm_tui.integrator.duplicates import DistinctFix, changes_of
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs
-from swarm_tui.integrator.integrator import Integrator, Work
 from swarm_tui.integrator.report import IntegrationResult, reported_effect
 from swarm_tui.integrator.tip import MAX_CHECKED, files_with_markers, passing_sometimes
 from swarm_tui.model.commits import Commit, is_test
@@ -27,6 +26,9 @@ from swarm_tui.model.report import IntegratorReport
 from swarm_tui.model.text import plain
 from swarm_tui.review.picking import contains, tree_with
 from swarm_tui.review.ranking import Effect
+
+if TYPE_CHECKING:
+    from swarm_tui.integrator.program import Integrator, Work
 
 COMMITS_LIMIT: Final = 100
 """How many more commits a submitted branch may have than all agents together."""

@@ -1,4 +1,7 @@
-"""Runs all tests of a sweep at the tip of an integrated branch, and finds the tests that the integration broke."""
+"""Runs all tests of a sweep at the tip of an integrated branch, finds the tests that the integration broke.
+
+Also counts the progress of an integration in executed tests, compared with the expected number.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,59 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from swarm_tui.adapters.git.history import read_tree_changes
 from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import FILE_MODES
 from swarm_tui.errors import SwarmError
-from swarm_tui.integrator.progress import TESTS, Meter
-from swarm_tui.model.formatting import counted, named
+from swarm_tui.model.formatting import Progress, counted, named, seconds_left
 from swarm_tui.model.text import plain
 from swarm_tui.testing.copies import TestCopies
+
+TESTS = "tests"
+
+
+class Meter:
+    """Counts finished work, and shows each change."""
+
+    def __init__(self, show: Callable[[Progress], object] = lambda progress: None) -> None:
+        self._show = show
+        self._step = Progress("")
+        self._run = 0
+        self._expected = 0
+        self._whole = 0.0
+        self._began = time.monotonic()
+
+    def begin(self, doing: str, total: int = 0, noun: str = "") -> None:
+        """Begin a step. If its noun is TESTS, it advances with each executed test."""
+        self._step = Progress(doing, 0, total, noun)
+        self._show_now()
+
+    def advance(self) -> None:
+        """Count one more unit of the step."""
+        self._step = replace(self._step, done=min(self._step.total, self._step.done + 1))
+        self._show_now()
+
+    def expect(self, tests: int) -> None:
+        """Set the expected number of remaining tests."""
+        self._expected = self._run + tests
+
+    def count(self, tests: int) -> None:
+        """Count tests that were run or found in the cache."""
+        self._run += tests
+        if self._step.noun == TESTS:
+            self._step = replace(self._step, done=min(self._step.total, self._step.done + tests))
+        self._show_now()
+
+    def _show_now(self) -> None:
+        if self._expected:
+            # More tests than expected may be necessary. The bar then waits and does not move back.
+            self._whole = max(self._whole, min(1.0, self._run / self._expected))
+        left = seconds_left(self._run, self._expected, time.monotonic() - self._began)
+        self._show(replace(self._step, seconds_left=left, whole=self._whole if self._expected else None))
+
 
 REPEATS: Final = 2
 MAX_CHECKED: Final = 50

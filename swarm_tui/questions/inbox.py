@@ -379,57 +379,43 @@ def _stuck(record: TestRecord, now: float) -> Iterable[Item]:
 
 def _login(state: SweepState) -> Iterable[Item]:
     if state.access.lost and not state.is_over:
-        words, reason = state.access.lost_words, plain(state.access.lost_reason, 300)
-        title = f"{words}: nothing is launched" + (f" ({reason})" if reason else "")
-        item = identity("login", state.access.lost, reason)
-        yield Item(item, ItemKind.LOGIN, title, "", title, problem="log in, then press L on screen 1")
+        reason = plain(state.access.lost_reason, 300)
+        title = f"{state.access.lost_words}: nothing is launched" + (f" ({reason})" if reason else "")
+        words = ("login", state.access.lost, reason)
+        yield _sweep_item(ItemKind.LOGIN, title, words, problem="log in, then press L on screen 1")
 
 
 def _budget(state: SweepState) -> Iterable[Item]:
     if state.budget.is_used_up and not state.is_over:
         limit = limit_text(state.budget.total)
         title = f"the budget of {limit} is spent, so nothing is launched"
-        item = identity("budget", limit)
         hint = "raise it with `swarm-tui request budget`"
-        yield Item(item, ItemKind.BUDGET, title, "", title, text=f"{title}\n{hint}", problem=hint)
+        yield _sweep_item(ItemKind.BUDGET, title, ("budget", limit), text=f"{title}\n{hint}", problem=hint)
 
 
 def _checkout(state: SweepState) -> Iterable[Item]:
     changes = state.checkout_changes
     if changes:
         title = f"your repository has changed: {changes[0]}" + (f" and {len(changes) - 1} more" if changes[1:] else "")
-        yield Item(
-            identity("checkout", *changes),
-            ItemKind.CHECKOUT,
-            title,
-            "",
-            title,
-            text="\n".join(("Changes in your repository since launch:", *changes)),
-            problem="check it with git; swarm-tui did not change it",
-        )
+        text = "\n".join(("Changes in your repository since launch:", *changes))
+        problem = "check it with git; swarm-tui did not change it"
+        yield _sweep_item(ItemKind.CHECKOUT, title, ("checkout", *changes), text=text, problem=problem)
 
 
 def _problems(state: SweepState) -> Iterable[Item]:
     done = state.integration
     for problem in done.problems if done.state == "done" else ():
-        title, item = plain(problem, 300), identity("integrated", done.tip, problem)
+        title, words = plain(problem, 300), ("integrated", done.tip, problem)
         where = "see screen 3 for the fix that breaks each test, and press R there for the integrator's report"
-        yield Item(item, ItemKind.FAILED, title, "", title, text=title, since=done.at or 0.0, problem=where)
+        yield _sweep_item(ItemKind.FAILED, title, words, text=title, since=done.at or 0.0, problem=where)
 
 
 def _review(state: SweepState) -> Iterable[Item]:
     done = state.integration
     if done.state == "done" and done.fixes:
-        title = _review_title(done.fixes)
-        yield Item(
-            identity("review", done.tip, str(done.fixes)),
-            ItemKind.REVIEW,
-            title,
-            "",
-            title,
-            since=done.at or 0.0,
-            problem="press 3 to review the fixes",
-        )
+        title, words = _review_title(done.fixes), ("review", done.tip, str(done.fixes))
+        problem = "press 3 to review the fixes"
+        yield _sweep_item(ItemKind.REVIEW, title, words, since=done.at or 0.0, problem=problem)
 
 
 def _review_title(fixes: int) -> str:
@@ -444,6 +430,13 @@ def with_open_reviews(items: Iterable[Item], fixes: int) -> list[Item]:
         for item in items
         if fixes > 0 or item.kind is not ItemKind.REVIEW
     ]
+
+
+def _sweep_item(
+    kind: ItemKind, title: str, words: Iterable[str], *, text: str = "", since: float = 0.0, problem: str
+) -> Item:
+    """Return an item about the sweep as a whole; `words` distinguish it from earlier ones of its kind."""
+    return Item(identity(*words), kind, title, "", title, text, since=since, problem=problem)
 
 
 def _item(

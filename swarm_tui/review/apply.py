@@ -26,7 +26,7 @@ from swarm_tui.model.commit_messages import (
 from swarm_tui.model.commits import Commit
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.review.changes import Change, Preview, TestChanges
+from swarm_tui.review.changes import Change, Kind, Preview, TestChanges
 from swarm_tui.review.picking import CommitBuilder
 from swarm_tui.review.review import Review
 from swarm_tui.review.shapes import conflict_summary
@@ -63,12 +63,13 @@ def hunks_left_out(review: Review, preview: Preview, commit: Commit) -> tuple[tu
     return tuple(row for row in rows if row.id in preview.hunks), len(rows)
 
 
-def hunk_lines(review: Review, hunks: Sequence[Change]) -> str:
-    """Return a line for each hunk, with the reason for reverting it."""
+def lines_of(review: Review, changes: Sequence[Change]) -> str:
+    """Return a line for each hunk or test change, with the reason for its verdict."""
     lines = []
-    for hunk in hunks:
-        line = review.verdict_line(hunk)
-        lines.append(f"* {hunk.title}")
+    for change in changes:
+        line = review.verdict_line(change)
+        agents = change.agents[:3] if change.kind is Kind.TEST_CHANGE else ()
+        lines.append(f"* {change.title}" + (f" ({', '.join(agents)})" if agents else ""))
         if line is not None and line.why.strip():
             lines += [f"  {row}" for row in plain_lines(line.why).strip()[:_REASONS_LIMIT].split("\n")]
     return "\n".join(lines)
@@ -80,7 +81,7 @@ def message_without_hunks(review: Review, commit: Commit, preview: Preview) -> s
     if not hunks:
         return commit.message
     left = f"Without {len(hunks)} of its {total} hunks, left out in review by {plain(review.by, 100) or 'a reviewer'}:"
-    return with_paragraph(commit.message, f"{left}\n\n{hunk_lines(review, hunks)}")
+    return with_paragraph(commit.message, f"{left}\n\n{lines_of(review, hunks)}")
 
 
 def leaving_subject(review: Review, preview: Preview) -> str:
@@ -92,17 +93,9 @@ def leaving_subject(review: Review, preview: Preview) -> str:
 
 def leaving_message(review: Review, preview: Preview) -> str:
     """Return the message of a commit that removes test changes: their list, the reasons and the reviewer."""
-    return f"{leaving_subject(review, preview)}\n\n{_left_out_list(review, preview)}"
-
-
-def _left_out_list(review: Review, preview: Preview) -> str:
-    lines = [f"Left out in review by {plain(review.by, 100) or 'a reviewer'}:", ""]
-    for part in (part for part in review.known_parts if part.id in preview.left_out):
-        lines.append(f"* {part.title}" + (f" ({', '.join(part.agents[:3])})" if part.agents else ""))
-        line = review.verdict_line(part)
-        if line is not None and line.why.strip():
-            lines += [f"  {row}" for row in plain_lines(line.why).strip()[:_REASONS_LIMIT].split("\n")]
-    return "\n".join(lines) + "\n"
+    opening = f"Left out in review by {plain(review.by, 100) or 'a reviewer'}:"
+    parts = [part for part in review.known_parts if part.id in preview.left_out]
+    return f"{leaving_subject(review, preview)}\n\n{opening}\n\n{lines_of(review, parts)}\n"
 
 
 _SHORT: Final = 12
@@ -279,7 +272,7 @@ def _add_reverts(review: Review, preview: Preview, builder: CommitBuilder, sweep
             total=len(review.fixes),
             is_resolved=step.is_resolved,
             part=_part_reverted(review, preview, step.commit),
-            hunks=hunk_lines(review, hunks_left_out(review, preview, step.commit)[0]),
+            hunks=lines_of(review, hunks_left_out(review, preview, step.commit)[0]),
         )
         builder.add(step.tree, message)
     if preview.left_out:
@@ -400,6 +393,5 @@ def build_clean_branch(review: Review, preview: Preview, builder: CommitBuilder)
 def checkout_hint(repository: Repository, applied: AppliedPlan) -> str:
     """Return the command that checks out the result, preceded by advice about uncommitted changes."""
     dirty = repository.dirty_paths(has_untracked=False)
-    files = "1 changed file" if len(dirty) == 1 else f"{len(dirty)} changed files"
-    first = f"commit or stash {files}, then " if dirty else ""
+    first = f"commit or stash {counted(len(dirty), 'changed file')}, then " if dirty else ""
     return f"{first}git switch {applied.branch}"

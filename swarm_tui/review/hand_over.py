@@ -157,7 +157,7 @@ def _fix(
     facts += [f"found by {len(fix.agents)} agents"] if len(fix.agents) > 1 else []
     facts += [f"{fix.origin}: {fix.by_integrator}"] if fix.origin else []
     facts += ["not reviewed yet"] if is_unread else [f"kept by {plain(line.by, 60)}"] if line and line.by else []
-    rows = [f"**{_as_text(fix.title)}** ({', '.join(facts)})"]
+    rows = [f"**{_as_code(fix.title)}** ({', '.join(facts)})"]
     rows += [f"  - without {_as_code(hunk.title)}" for hunk in out]
     rows += [f"  - ▲ {_as_code(test)}" for test in (effect.turned_green[:_TESTS_NAMED] if effect else ())]
     rows += [f"  - ▼ {_as_code(test)}" for test in (effect.broken[:_TESTS_NAMED] if effect else ())]
@@ -167,12 +167,12 @@ def _fix(
 
 
 def _part(part: Change) -> str:
-    return f"{_as_text(part.title)}" + (f" ({_as_code(part.tests[0])})" if part.tests else "")
+    return f"{_as_code(part.title)}" + (f" ({_as_code(part.tests[0])})" if part.tests else "")
 
 
 def _dropped(fix: Change, lines: Mapping[str, VerdictLine]) -> str:
     line = lines.get(fix.id)
-    return f"{_as_text(fix.title)}" + (f": {_as_code(line.why)}" if line and line.why else "")
+    return f"{_as_code(fix.title)}" + (f": {_as_code(line.why)}" if line and line.why else "")
 
 
 def _from_the_integrator(outcome: IntegratorReport, taken: Sequence[Change]) -> list[str]:
@@ -182,7 +182,7 @@ def _from_the_integrator(outcome: IntegratorReport, taken: Sequence[Change]) -> 
         _section("Not integrated", [f"{_as_code(item.branch)}: {_as_code(item.reason)}" for item in left_out]),
         _section(
             "Needs action",
-            [f"{_as_text(item.title)}\n{_quoted(item.detail_markdown)}".rstrip() for item in outcome.escalations],
+            [f"{_as_code(item.title)}\n{_quoted(item.detail_markdown)}".rstrip() for item in outcome.escalations],
         ),
     ]
 
@@ -195,11 +195,6 @@ def _quoted(text: str) -> str:
 def _section(title: str, items: Iterable[str]) -> str:
     lines = [f"- {item}" for item in items]
     return "\n".join([f"## {title}", "", *lines, ""]) if lines else ""
-
-
-def _as_text(text: str) -> str:
-    """Return an agent's title as code, for the same reason."""
-    return _as_code(text)
 
 
 def _as_code(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,7 +12,6 @@ from swarm_tui.errors import UsageError
 from swarm_tui.files import open_regular
 from swarm_tui.journal.compare import KeptFix
 from swarm_tui.journal.folder import SweepFolder
-from swarm_tui.journal.follow import LineFollower
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
@@ -32,7 +30,7 @@ from swarm_tui.review.picking import pick
 from swarm_tui.review.ranking import Effect, read_measured_effects, sentences_about_branch
 from swarm_tui.review.review import ExpectedOrigin, Review
 from swarm_tui.review.test_changes import read_commit
-from swarm_tui.review.verdicts import APPLIED_FILE, ReviewFolder, Verdict, VerdictStore, review_of_sweep
+from swarm_tui.review.verdicts import Verdict, VerdictStore, applied_plans, review_of_sweep
 
 
 class RevisedChange(BaseModel):
@@ -112,7 +110,6 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
         tip,
         folder=review_of_sweep(folder.root),
         outcome=outcome,
-        agents={record.branch: record.agent for record in opened.state.records.values() if record.branch},
         doubts=doubts,
         is_all=is_all or opened.spec.kind != "tests",
         by=by,
@@ -173,7 +170,7 @@ def kept_fixes(folder: SweepFolder, state: SweepState) -> tuple[KeptFix, ...]:
     outcome, _ = read_integrator_outcome(folder)
     review = review_of_sweep(folder.root)
     verdicts = {line.commit: line.verdict for line in VerdictStore(review).lines}
-    is_applied = _is_applied(review)
+    is_applied = any(entry.get("branch") for entry in applied_plans(review))
     records = {record.branch: record for record in state.tests() if record.branch}
     fixes = []
     for effect in _effects(outcome):
@@ -194,17 +191,6 @@ def _effects(outcome: IntegratorReport | None) -> list[Effect]:
         branches.setdefault(commit, []).append(branch)
     named = [Effect(commit=commit, branches=tuple(found)) for commit, found in branches.items()]
     return [*measured.values(), *(effect for effect in named if effect.commit not in measured)]
-
-
-def _is_applied(review: ReviewFolder) -> bool:
-    for root in review.roots:
-        for _, line in LineFollower(root / APPLIED_FILE).read()[0]:
-            try:
-                if json.loads(line)["branch"]:
-                    return True
-            except (ValueError, KeyError, TypeError):
-                continue
-    return False
 
 
 def _title(made_by: list[TestRecord]) -> str:

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Literal, Self
@@ -37,7 +37,6 @@ from swarm_tui.review.verdicts import (
     VerdictStore,
     closing_line,
     fold_verdicts,
-    is_for_other_branch,
     read_resolutions,
     review_without_sweep,
     verdict_of_hunks,
@@ -188,7 +187,6 @@ class Review:
         *,
         folder: ReviewFolder | None = None,
         outcome: IntegratorReport | None = None,
-        agents: Mapping[str, str] | None = None,
         doubts: Iterable[str] = (),
         is_all: bool = False,
         by: str | None = None,
@@ -197,14 +195,15 @@ class Review:
     ) -> Review:
         """Open the review of base..tip. Without a folder, it is stored in the user's state folder.
 
-        `agents` maps each branch to its agent. `is_all` treats every commit as a fix. `doubts` are more warnings about
-        the branch. Commits with an unexpected `origin` are marked as risky.
+        `is_all` treats every commit as a fix. `doubts` are more warnings about the branch. `sources` are the agents'
+        branches. Commits with an unexpected `origin` are marked as risky.
         """
         base_commit, tip_commit = repository.resolve(base), repository.resolve(tip)
         if base_commit == tip_commit:
             raise UsageError(f"no commits between {plain(base, 80)} and {plain(tip, 80)}", "name another branch")
         commits = read_commits(repository, base_commit, tip_commit)
         base_tree = repository.tree_of(base_commit)
+        agents = {source.branch: source.agent for source in sources}
         branch = branch_with_fixes(
             commits, base=base_commit, base_tree=base_tree, outcome=outcome, agents=agents, is_all=is_all
         )
@@ -432,7 +431,7 @@ class Review:
         commits = frozenset(fix.id for fix in rows)
         # The id of a test change or hunk already identifies its content.
         whole = [line for line in lines if not line.commit.startswith((PART_PREFIX, HUNK_PREFIX))]
-        is_elsewhere = is_for_other_branch(whole, commits)
+        is_elsewhere = any(line.commit not in commits for line in whole)
         for fix in rows:
             if is_elsewhere or fix.kind in (Kind.HUNK, Kind.TEST_CHANGE):
                 self.content(fix)

@@ -15,26 +15,20 @@ if TYPE_CHECKING:
 
 Verdicts = Mapping[str, Verdict]
 Effects = Mapping[str, "Effect"]
-_NO_EFFECTS: Effects = {}
 Weaker = Mapping[str, Sequence[str]]
-_NO_WEAKER: Weaker = {}
 _WEAKER_LISTED = 5
 HunksOf = Callable[[Change], Sequence[Change]]
 """Returns the loaded hunks of a fix."""
-
-
-def _no_hunks(_: Change) -> Sequence[Change]:
-    return ()
 
 
 def review_as_json(
     branch: IntegratedBranch,
     verdicts: Verdicts,
     preview: Preview,
-    parts: Sequence[Change] = (),
-    hunks_of: HunksOf = _no_hunks,
-    effects: Effects = _NO_EFFECTS,
-    weaker: Weaker = _NO_WEAKER,
+    parts: Sequence[Change],
+    hunks_of: HunksOf,
+    effects: Effects,
+    weaker: Weaker,
 ) -> ShownReview:
     """Return the review in the format of --json.
 
@@ -107,10 +101,10 @@ def _effect_as_json(effect: Effect | None) -> ShownEffect | None:
 def review_as_list(
     branch: IntegratedBranch,
     verdicts: Verdicts,
-    parts: Sequence[Change] = (),
-    hunks_of: HunksOf = _no_hunks,
-    effects: Effects = _NO_EFFECTS,
-    weaker: Weaker = _NO_WEAKER,
+    parts: Sequence[Change],
+    hunks_of: HunksOf,
+    effects: Effects,
+    weaker: Weaker,
 ) -> list[str]:
     """Return one line for each fix: rank, verdict, commit, size, title and effect, after row 0 and its test changes.
 

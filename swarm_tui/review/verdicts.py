@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.journal.append import append_line
 from swarm_tui.journal.follow import LineFollower
-from swarm_tui.model.text import plain
-
-if TYPE_CHECKING:
-    pass
+from swarm_tui.journal.user_files import state_folder
+from swarm_tui.model.text import parse_object, plain
 
 PART_PREFIX: Final = "part-"
 """The prefix of ids of test changes."""
@@ -157,11 +154,6 @@ def fold_verdicts(
     return fold
 
 
-def is_for_other_branch(lines: Sequence[VerdictLine], commits: Collection[str]) -> bool:
-    """Return whether any line is about a commit that is not in `commits`."""
-    return any(line.commit not in commits for line in lines)
-
-
 class History:
     """The verdicts of one user on the fixes of a branch, for undo and redo.
 
@@ -268,9 +260,9 @@ def review_of_sweep(folder: Path) -> ReviewFolder:
     return ReviewFolder(folder / VERDICTS_FILE, folder / "review")
 
 
-def review_without_sweep(base: str, tip: str, state_home: Path | None = None) -> ReviewFolder:
+def review_without_sweep(base: str, tip: str, state: Path | None = None) -> ReviewFolder:
     """Return the folder for the review of a branch without a sweep, inside the user's state folder."""
-    reviews = (state_home or _state_home()) / "swarm-tui" / "reviews"
+    reviews = (state or state_folder()) / "reviews"
     root = reviews / f"{base}-{tip}"
     earlier = [path for path in reviews.glob(f"{base}-*/{VERDICTS_FILE}") if path.parent != root]
     return ReviewFolder(root / VERDICTS_FILE, root, tuple(sorted(earlier, key=_age)))
@@ -283,19 +275,13 @@ def _age(path: Path) -> float:
         return 0.0
 
 
-def _state_home() -> Path:
-    named = os.environ.get("XDG_STATE_HOME", "")
-    return Path(named) if os.path.isabs(named) else Path.home() / ".local/state"
-
-
 class VerdictStore:
     """The verdicts of one review. Several rooms may append to it at the same time."""
 
-    def __init__(self, folder: ReviewFolder, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: ReviewFolder) -> None:
         self.folder = folder
         self.damaged = 0
         """Invalid lines, which are ignored and left unchanged."""
-        self._clock = clock
         self._follower = LineFollower(folder.verdicts)
         self._inherited = [line for path in folder.inherited for line in self._parse(LineFollower(path).read()[0])]
         self._lines: list[VerdictLine] = []
@@ -325,7 +311,7 @@ class VerdictStore:
 
     def append(self, lines: Sequence[VerdictLine]) -> list[VerdictLine]:
         """Write verdicts, all of them or none, and return them with their time. On return they are safely on disk."""
-        at = self._clock()
+        at = time.time()
         written = {(stamped := line.model_copy(update={"at": at})).model_dump_json(): stamped for line in lines}
         append_line(self.folder.verdicts, "\n".join(written))
         self._unread |= {text.encode(): line for text, line in written.items()}
@@ -357,12 +343,22 @@ def _last_verdicts(folder: ReviewFolder) -> list[Verdict]:
     return list({line.content or line.commit: line.verdict for line in lines}.values())
 
 
+def applied_plans(folder: ReviewFolder) -> Iterator[dict[str, Any]]:
+    """Yield the entries of the plans that were applied, those of earlier tips first."""
+    return _entries(folder, APPLIED_FILE)
+
+
+def _entries(folder: ReviewFolder, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects in the lines of a file; other lines are ignored."""
+    lines = (line for root in folder.roots for _, line in LineFollower(root / name).read()[0])
+    return filter(None, map(parse_object, lines))
+
+
 def applied_branch_of(folder: ReviewFolder) -> str:
     """Return the branch that the plan was last applied to; "" if it was not, or if a verdict was added since."""
     branch, applied_at = "", 0.0
-    for _, line in (line for root in folder.roots for line in LineFollower(root / APPLIED_FILE).read()[0]):
+    for entry in applied_plans(folder):
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            entry = json.loads(line)
             branch, applied_at = plain(str(entry["branch"]), 200), float(entry["at"])
     return branch if all(line.at <= applied_at for line in VerdictStore(folder).lines) else ""
 
@@ -370,9 +366,8 @@ def applied_branch_of(folder: ReviewFolder) -> str:
 def read_resolutions(folder: ReviewFolder) -> dict[str, dict[str, TreeEntry | None]]:
     """Return the resolutions of conflicts by key; incomplete or invalid lines are ignored."""
     found: dict[str, dict[str, TreeEntry | None]] = {}
-    for _, line in (line for root in folder.roots for line in LineFollower(root / RESOLUTIONS_FILE).read()[0]):
+    for entry in _entries(folder, RESOLUTIONS_FILE):
         try:
-            entry = json.loads(line)
             found[str(entry["conflict"])] = {
                 str(path): TreeEntry(str(entry_fields[0]), str(entry_fields[1])) if entry_fields else None
                 for path, entry_fields in entry["paths"].items()

@@ -68,34 +68,27 @@ class _Kills:
     tried: list[Mutant] = field(default_factory=list)
 
 
+@dataclass(slots=True)
 class StrengthMeasurement:
     """One measurement of some changed tests. It can be cancelled at any time and leaves nothing behind."""
 
-    def __init__(
-        self,
-        space: ObjectSpace,
-        copies: TestCopies,
-        trees: MeasuredTrees,
-        tests: Sequence[MeasuredTest],
-        is_program: Callable[[str], bool],
-        on_progress: OnProgress,
-        *,
-        budget: float = BUDGET,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`is_program` returns whether mutants may be created in a path."""
-        self._budget = budget
-        self._clock = clock
-        self._space = space
-        self._copies = copies
-        self._trees = trees
-        self._tests = [test for test in tests if test.after]
-        self._is_program = is_program
-        self._on_progress = on_progress
-        self._spent = 0.0
-        self._once = 0.0
-        self._covered: dict[str, set[Place]] = defaultdict(set)
-        self._kills: dict[str, _Kills] = {test.after: _Kills() for test in self._tests}
+    space: ObjectSpace
+    copies: TestCopies
+    trees: MeasuredTrees
+    tests: Sequence[MeasuredTest]
+    is_program: Callable[[str], bool]
+    """Whether mutants may be created in a path."""
+    on_progress: OnProgress
+    budget: float = BUDGET
+    clock: Callable[[], float] = time.monotonic
+    _spent: float = 0.0
+    _once: float = 0.0
+    _covered: dict[str, set[Place]] = field(default_factory=lambda: defaultdict(set))
+    _kills: dict[str, _Kills] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tests = [test for test in self.tests if test.after]
+        self._kills = {test.after: _Kills() for test in self.tests}
 
     @property
     def cost(self) -> float:
@@ -104,18 +97,18 @@ class StrengthMeasurement:
 
     async def measure(self) -> list[TestStrength]:
         """Return the measured strength of each test."""
-        if not self._tests:
+        if not self.tests:
             return []
-        self._on_progress(measuring_progress())
-        now_names = [test.after for test in self._tests]
-        old_names = [test.before for test in self._tests if test.before]
-        plain_run = await self._run(self._trees.tip, now_names)
+        self.on_progress(measuring_progress())
+        now_names = [test.after for test in self.tests]
+        old_names = [test.before for test in self.tests if test.before]
+        plain_run = await self._run(self.trees.tip, now_names)
         self._once = max(self._spent, 0.05)
-        now = await self._run_traced(self._trees.tip, now_names)
-        old = await self._run_traced(self._trees.old_tests, old_names)
-        base = await self._run(self._trees.base, old_names)
-        without_fix = await self._run(self._trees.old_program, now_names)
-        steady = [test for test in self._tests if plain_run.is_green(test.after) and now.is_green(test.after)]
+        now = await self._run_traced(self.trees.tip, now_names)
+        old = await self._run_traced(self.trees.old_tests, old_names)
+        base = await self._run(self.trees.base, old_names)
+        without_fix = await self._run(self.trees.old_program, now_names)
+        steady = [test for test in self.tests if plain_run.is_green(test.after) and now.is_green(test.after)]
         comparable = {test.after for test in steady if test.before and old.is_green(test.before)}
         faults = await asyncio.to_thread(self._faults_in_covered)
         covered = {test.after: self._covered[test.after] for test in steady}
@@ -126,7 +119,7 @@ class StrengthMeasurement:
             self._strength_of(
                 test, plain_run, base, old, without_fix, test.after in comparable, chosen.get(test.after, [])
             )
-            for test in self._tests
+            for test in self.tests
         ]
 
     # Runs
@@ -134,40 +127,40 @@ class StrengthMeasurement:
     async def _run(self, tree: str, tests: Sequence[str]) -> TestRun:
         if not tests:
             return TestRun({})
-        return await self._timed(tree, lambda: self._copies.run_uncached(tree, tests, _CALL_TIMEOUT))
+        return await self._timed(tree, lambda: self.copies.run_uncached(tree, tests, _CALL_TIMEOUT))
 
     async def _run_traced(self, tree: str, tests: Sequence[str]) -> TestRun:
         """Run tests and add the lines that they cover, by their current names."""
         if not tests:
             return TestRun({})
-        name_now = {name: test.after for test in self._tests for name in (test.before, test.after) if name}
+        name_now = {name: test.after for test in self.tests for name in (test.before, test.after) if name}
         traced = TracedRun(TestRun({}))
 
         async def run() -> TestRun:
             nonlocal traced
-            traced = await run_traced(self._copies, tree, tests, _CALL_TIMEOUT)
+            traced = await run_traced(self.copies, tree, tests, _CALL_TIMEOUT)
             return traced.run
 
         run_result = await self._timed(tree, run)
         for test, places in traced.lines.items():
             if (now := name_now.get(test)) is not None:
-                self._covered[now].update(place for place in places if self._is_program(place[0]))
+                self._covered[now].update(place for place in places if self.is_program(place[0]))
         return run_result
 
     async def _timed(self, tree: str, run: Callable[[], Awaitable[TestRun]]) -> TestRun:
-        async with self._copies.checked_out(tree):
+        async with self.copies.checked_out(tree):
             pass  # The time of check-out and set-up of a copy is not part of the cost of a test run.
-        started = self._clock()
+        started = self.clock()
         try:
             return await run()
         except SwarmError as error:
             return TestRun({}, plain(error.message, 200), is_complete=False)
         finally:
-            self._spent += self._clock() - started
+            self._spent += self.clock() - started
 
     async def _run_rounds(self, rounds: Sequence[MutantRound], old_names: Mapping[str, str]) -> None:
         started, done = time.monotonic(), 0
-        slots = asyncio.Semaphore(self._copies.count)
+        slots = asyncio.Semaphore(self.copies.count)
 
         async def run(number: int) -> None:
             nonlocal done
@@ -175,7 +168,7 @@ class StrengthMeasurement:
                 await self._run_round(rounds[number], old_names)
             done += 1
             left = seconds_left(done, len(rounds), time.monotonic() - started)
-            self._on_progress(measuring_progress(done, len(rounds), left))
+            self.on_progress(measuring_progress(done, len(rounds), left))
 
         tasks = [asyncio.create_task(run(number)) for number in range(len(rounds))]
         try:
@@ -188,17 +181,17 @@ class StrengthMeasurement:
     async def _run_round(self, faults: MutantRound, old_names: Mapping[str, str]) -> None:
         """Run the old and the new tests of a round on the program with its mutants."""
         # Each concurrent round makes two runs, so both are counted as spent when it begins.
-        if self._spent + 2.5 * self._copies.count * self._once > self._budget * self._once:
+        if self._spent + 2.5 * self.copies.count * self._once > self.budget * self._once:
             return
         now_names = faults.all_tests
-        now = await self._run_with(self._trees.tip, faults, now_names)
+        now = await self._run_with(self.trees.tip, faults, now_names)
         if len(faults.tests) > 1 and not now.outcomes.keys() >= set(now_names):
             # One of the mutants crashed pytest, so the others have no result.
             for fault, tests in faults.tests.items():
                 await self._run_round(MutantRound({fault: tests}), old_names)
             return
         compared = [test for test in now_names if test in old_names]
-        old = await self._run_with(self._trees.old_tests, faults, [old_names[test] for test in compared])
+        old = await self._run_with(self.trees.old_tests, faults, [old_names[test] for test in compared])
         for fault, tests in faults.tests.items():
             for test in tests:
                 kills = self._kills[test]
@@ -212,13 +205,13 @@ class StrengthMeasurement:
         if not tests:
             return TestRun({})
         changed = await asyncio.to_thread(self._tree_with, tree, faults)
-        cached = self._copies.known(changed, tests)
+        cached = self.copies.known(changed, tests)
         if cached is not None:
             return cached
         timeout = f"{max(_LEAST_TIMEOUT, 3 * self._once):.0f}"
         limit = {"SWARM_TEST_TIMEOUT": timeout}
         return await self._timed(
-            changed, lambda: self._copies.run(changed, tests, _CALL_TIMEOUT, variables=lambda _: limit)
+            changed, lambda: self.copies.run(changed, tests, _CALL_TIMEOUT, variables=lambda _: limit)
         )
 
     # Trees
@@ -226,11 +219,11 @@ class StrengthMeasurement:
     def _tree_with(self, tree: str, faults: MutantRound) -> str:
         entries: dict[str, TreeEntry | None] = {}
         for path, found in faults.by_file().items():
-            entry = self._space.entry(self._trees.tip, path)
+            entry = self.space.entry(self.trees.tip, path)
             assert entry is not None, "mutants were found in it"
-            blob = self._space.write("blob", apply_mutants(self._space.read(entry.id)[1], found))
+            blob = self.space.write("blob", apply_mutants(self.space.read(entry.id)[1], found))
             entries[path] = TreeEntry(entry.mode, blob)
-        return self._space.with_entries(tree, entries)
+        return self.space.with_entries(tree, entries)
 
     def _faults_in_covered(self) -> list[Mutant]:
         lines: dict[str, set[int]] = defaultdict(set)
@@ -239,9 +232,9 @@ class StrengthMeasurement:
                 lines[path].add(line)
         found: list[Mutant] = []
         for path in sorted(lines):
-            entry = self._space.entry(self._trees.tip, path)
+            entry = self.space.entry(self.trees.tip, path)
             if entry is not None and entry.mode.startswith("100"):
-                found += mutants_of(path, self._space.read(entry.id)[1], lines[path])
+                found += mutants_of(path, self.space.read(entry.id)[1], lines[path])
         return found
 
     # Results
@@ -281,7 +274,7 @@ class StrengthMeasurement:
             return "no mutant can be created in the lines that it covers"
         if len(kills.tried) < len(chosen):
             skipped = counted(len(chosen) - len(kills.tried), "fault")
-            return f"{skipped} skipped: the time limit of {self._budget:.0f} runs was reached"
+            return f"{skipped} skipped: the time limit of {self.budget:.0f} runs was reached"
         if test.before and not old.is_green(test.before):
             return "the old test fails on the fixed program"
         return ""

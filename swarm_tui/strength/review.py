@@ -42,7 +42,7 @@ from swarm_tui.strength.measure import (
     measuring_progress,
 )
 from swarm_tui.strength.signs import signs_of
-from swarm_tui.strength.source import ChangedTest, changed_tests, renamed_tests
+from swarm_tui.strength.source import ChangedTest, changed_tests, compare_tests
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.settings import TestSettings, guess_settings, settings_of_sweep
 from swarm_tui.testing.traced import without_case
@@ -248,18 +248,14 @@ class ReviewStrength:
             # `clean` has removed the ref to the agent's own commit.
             return []
         found: dict[str, TestStrength] = {}
-        for changed in changed_tests(before, after):
+        for changed in compare_tests(before, after):
             if changed.before is not None:
                 name = self._name(changed.file_before, changed.before.name)
-                found[name] = TestStrength(test=name, file=changed.file, signs=signs_of(changed))
-        for renamed in renamed_tests(before, after):
-            assert renamed.before is not None, "a renamed test existed before"
-            name = self._name(renamed.file_before, renamed.before.name)
-            sign = StrengthChange(
-                kind=StrengthChangeKind.RENAMED, before=name, after=self._name(renamed.file, renamed.name)
-            )
-            known = found.get(name, TestStrength(test=name, file=renamed.file))
-            found[name] = known.model_copy(update={"signs": (*known.signs, sign)})
+                signs = signs_of(changed) if changed.is_changed else ()
+                if changed.is_renamed:
+                    now = self._name(changed.file, changed.name)
+                    signs += (StrengthChange(kind=StrengthChangeKind.RENAMED, before=name, after=now),)
+                found[name] = TestStrength(test=name, file=changed.file, signs=signs)
         return [strength for strength in found.values() if strength.is_weaker or strength.is_renamed]
 
     def _sources(self, changes: Iterable[FileChange]) -> tuple[dict[str, bytes], dict[str, bytes]]:

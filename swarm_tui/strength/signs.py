@@ -23,7 +23,7 @@ from swarm_tui.strength.source import (
     called_name,
     changed_tests,
     checks_of,
-    renamed_tests,
+    compare_tests,
 )
 from swarm_tui.testing.traced import without_case
 
@@ -266,11 +266,15 @@ def remarks_on_tests(repository: Repository, base: str, tip: str, file: str, tes
     files = [path for path in paths if is_test_file(path) or path == file][:_FILES_READ]
     before, after = _sources(repository, base, tip, files)
     own = f"{file}::{without_case(test).partition('::')[2]}"
-    renamed = [f"{_old_id(each)} is now {each.file}::{each.name}" for each in renamed_tests(before, after)]
+    compared = compare_tests(before, after)
+    renamed = [f"{_old_id(each)} is now {each.file}::{each.name}" for each in compared if each.is_renamed]
     weaker = [
         f"{_old_id(changed)}: {words}"
-        for changed in changed_tests(before, after)
-        if changed.before is not None and _old_id(changed) != own and (words := _words(signs_of(changed)))
+        for changed in compared
+        if changed.is_changed
+        and changed.before is not None
+        and _old_id(changed) != own
+        and (words := _words(signs_of(changed)))
     ]
     return (
         *_sentence("renamed tests whose old ids no longer exist", renamed),

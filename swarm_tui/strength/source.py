@@ -47,6 +47,17 @@ class ChangedTest:
     file_before: str = ""
     before: TestSource | None = None
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether it does something else than before, or is new or gone."""
+        return self.before is None or self.after is None or self.after.key != self.before.key
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether its id disappeared because it was renamed, moved or merged with another test."""
+        is_both = self.before is not None and self.after is not None
+        return is_both and (self.file, self.name) != (self.file_before, self.before.name if self.before else "")
+
 
 def read_tests(source: bytes) -> dict[str, TestSource]:
     """Return the tests of a file by name."""
@@ -183,7 +194,12 @@ def _dump(node: FunctionNode) -> str:
 
 
 def changed_tests(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[ChangedTest]:
-    """Return the tests that differ between two versions of some files.
+    """Return the tests that do something else in another version of some files."""
+    return [each for each in compare_tests(before, after) if each.is_changed]
+
+
+def compare_tests(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[ChangedTest]:
+    """Return the tests that differ between two versions of some files, or only have another id.
 
     If a test disappeared and a new one has the same statements, it was renamed, moved or merged with others.
     """
@@ -195,35 +211,14 @@ def changed_tests(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> li
         if place in old and old[place].key != test.key
     ]
     added = {place: test for place, test in new.items() if place not in old}
-    gone = _gone_tests(old, new, added)
-    found += [each for each in gone if each.before and (each.after is None or each.after.key != each.before.key)]
-    followed = {(each.file, each.name) for each in gone if each.after is not None}
+    followed = set()
+    for (file, name), test in old.items():
+        if (file, name) not in new:
+            place = _followed_by(test, added) or (file, name)
+            followed.add(place)
+            found.append(ChangedTest(*place, added.get(place), file_before=file, before=test))
     found += [ChangedTest(*place, test) for place, test in added.items() if place not in followed]
     return sorted(found, key=lambda changed: (changed.file, changed.name))
-
-
-def renamed_tests(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[ChangedTest]:
-    """Return the tests whose ids disappeared because they were renamed, moved or merged with others."""
-    old = {(file, name): test for file, source in before.items() for name, test in read_tests(source).items()}
-    new = {(file, name): test for file, source in after.items() for name, test in read_tests(source).items()}
-    added = {place: test for place, test in new.items() if place not in old}
-    return [each for each in _gone_tests(old, new, added) if each.after is not None]
-
-
-def _gone_tests(
-    old: Mapping[tuple[str, str], TestSource],
-    new: Mapping[tuple[str, str], TestSource],
-    added: Mapping[tuple[str, str], TestSource],
-) -> list[ChangedTest]:
-    """Return the tests whose ids disappeared, each with the new test that replaces it, if there is one."""
-    found = []
-    for (file, name), test in old.items():
-        if (file, name) in new:
-            continue
-        place = _followed_by(test, added)
-        after = added[place] if place is not None else None
-        found.append(ChangedTest(*(place or (file, name)), after, file_before=file, before=test))
-    return found
 
 
 def _followed_by(test: TestSource, added: Mapping[tuple[str, str], TestSource]) -> tuple[str, str] | None:

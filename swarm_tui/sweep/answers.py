@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from swarm_tui.agents.observer import AnswerFile
@@ -46,25 +46,25 @@ class AnswerResult:
         return "; ".join((*several, *self.problems, *rest))
 
 
+@dataclass(slots=True)
 class AnswerDelivery:
     """Answers the questions of the agents of one sweep."""
 
-    def __init__(self, context: AgentContext, agents: AgentWatches, messages: AgentMessages) -> None:
-        self._context = context
-        self._agents = agents
-        self._messages = messages
-        self._under_way: set[str] = set()
-        self._tried_by_rule: set[str] = set()
+    context: AgentContext
+    agents: AgentWatches
+    messages: AgentMessages
+    _under_way: set[str] = field(default_factory=set)
+    _tried_by_rule: set[str] = field(default_factory=set)
 
     def apply_rules(self, group: asyncio.TaskGroup) -> None:
         """Start answering the questions that match a rule."""
-        if not self._context.state.rules:
+        if not self.context.state.rules:
             return
-        for test in self._agents.watches:
-            record = self._context.state.record_of(test)
+        for test in self.agents.watches:
+            record = self.context.state.record_of(test)
             for asked in record.asks:
                 is_open = asked.answered_at is None and asked.item not in self._under_way | self._tried_by_rule
-                rule = rule_for(self._context.state.rules, asked, record.own_places) if is_open else None
+                rule = rule_for(self.context.state.rules, asked, record.own_places) if is_open else None
                 if rule is not None:
                     self._tried_by_rule.add(asked.item)
                     group.create_task(self.answer([asked.item], rule.answer, by=rule.by, rule=rule.id))
@@ -99,29 +99,29 @@ class AnswerDelivery:
         self._under_way.add(item)
         try:
             if asked is None:
-                problems = await self._messages.send([record.test], text, by=by)
+                problems = await self.messages.send([record.test], text, by=by)
                 return "; ".join(problems), False
             await self._answer_ask(record, asked, text, by, rule)
         except AnswerFailed as error:
-            self._context.note(f"the answer of {by} was not given: {error.message}", level="warning", test=record.test)
+            self.context.note(f"the answer of {by} was not given: {error.message}", level="warning", test=record.test)
             return f"{name}: {error.message}", False
         finally:
             self._under_way.discard(item)
         return "", False
 
     def _records(self) -> list[TestRecord]:
-        return [self._context.state.record_of(test) for test in self._agents.watches]
+        return [self.context.state.record_of(test) for test in self.agents.watches]
 
     async def _answer_ask(self, record: TestRecord, asked: OpenQuestion, text: str, by: str, rule: str) -> None:
         problem = answer_problem(asked.ask, text)
-        watch = self._agents.watches.get(record.test)
+        watch = self.agents.watches.get(record.test)
         if watch is None or watch.observer is None:
             problem = "its agent is no longer running"
         if problem or watch is None or watch.observer is None:
             raise AnswerFailed(problem)
         file = watch.observer.answer(asked.ask, text, by)
         await self._write(AgentFile(watch.address, file.path), file)
-        self._context.record(AskAnswered(test=record.test, ask=asked.ask.id, text=text, by=by, rule=rule))
+        self.context.record(AskAnswered(test=record.test, ask=asked.ask.id, text=text, by=by, rule=rule))
         why = await self._how_it_ended(record.test, asked)
         if why is None:
             raise AnswerFailed("the agent has not taken the answer yet: answer in its terminal")
@@ -130,7 +130,7 @@ class AnswerDelivery:
 
     async def _write(self, file: AgentFile, answer: AnswerFile) -> None:
         try:
-            await self._context.hosts[file.agent.host].write_file(file.full_path, answer.content, is_new=True)
+            await self.context.hosts[file.agent.host].write_file(file.full_path, answer.content, is_new=True)
         except FileExistsError:
             raise AnswerFailed("it has been answered already") from None
         except (OSError, SwarmError) as error:
@@ -141,7 +141,7 @@ class AnswerDelivery:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + TAKEN_WITHIN
         while loop.time() < deadline:
-            watch = self._agents.watches.get(test)
+            watch = self.agents.watches.get(test)
             ended = watch.observer.closed_questions if watch is not None and watch.observer is not None else {}
             if asked.ask.id in ended:
                 return ended[asked.ask.id].why

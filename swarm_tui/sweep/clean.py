@@ -7,7 +7,7 @@ import os
 import posixpath
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -58,38 +58,42 @@ class HostLeftovers:
 
 async def find_on_hosts(spec: SweepSpec, hosts: Hosts) -> HostLeftovers:
     """Poll all hosts at the same time."""
-    remote = hosts.remote
-    found = await asyncio.gather(*(_has_something(spec, host) for host in remote), return_exceptions=True)
-    names, unreached = [], []
-    for host, answer in zip(remote, found, strict=True):
-        if isinstance(answer, HostUnreachable):
-            unreached.append(host.name)
-        elif isinstance(answer, BaseException):
-            raise answer
-        elif answer:
-            names.append(host.name)
-    return HostLeftovers(tuple(names), tuple(unreached))
+
+    async def look(host: Host) -> HostLeftovers:
+        try:
+            found = await host.run(["test", "-e", remote_folder(host, spec.sweep)])
+        except HostUnreachable:
+            return HostLeftovers(unreached=(host.name,))
+        return HostLeftovers(names=() if found.code else (host.name,))
+
+    found = await asyncio.gather(*map(look, hosts.remote))
+    return HostLeftovers(
+        tuple(name for each in found for name in each.names), tuple(name for each in found for name in each.unreached)
+    )
 
 
 async def clean_hosts(spec: SweepSpec, hosts: Hosts, left: HostLeftovers, records: Sequence[TestRecord]) -> list[str]:
     """Remove the leftovers on hosts; return what could not be removed."""
-    cleaned = [host for host in hosts.remote if host.name in left.names]
-    answers = await asyncio.gather(*(_clean(spec, host, records) for host in cleaned), return_exceptions=True)
+
+    async def clean(host: Host) -> list[str]:
+        try:
+            await _clean(spec, host, records)
+        except SwarmError as error:
+            return [f"{host.name}: {error}"]
+        return []
+
+    found = await asyncio.gather(*(clean(host) for host in hosts.remote if host.name in left.names))
     problems = [f"{name} does not answer: run `clean` again when it does" for name in left.unreached]
-    for host, answer in zip(cleaned, answers, strict=True):
-        if isinstance(answer, SwarmError):
-            problems.append(f"{host.name}: {answer}")
-        elif isinstance(answer, BaseException):
-            raise answer
-    return problems
-
-
-async def _has_something(spec: SweepSpec, host: Host) -> bool:
-    return (await host.run(["test", "-e", remote_folder(host, spec.sweep)])).code == 0
+    return [*problems, *(problem for problems in found for problem in problems)]
 
 
 async def _clean(spec: SweepSpec, host: Host, records: Sequence[TestRecord]) -> None:
-    addresses = list(_possible_agents(spec, host, records))
+    # The sweep may have created all of these agents. Ids and folders are derived.
+    addresses = [
+        agent_address(spec, host.host_dir, record.agent, attempt, host.name)
+        for record in records
+        for attempt in range(1, record.attempt + 1)
+    ]
     for start in range(0, len(addresses), _AT_ONCE):
         await _remove_orphans(host, addresses[start : start + _AT_ONCE])
     temporary = checked_temporary(spec)
@@ -99,22 +103,12 @@ async def _clean(spec: SweepSpec, host: Host, records: Sequence[TestRecord]) -> 
 
 async def _remove_orphans(host: Host, addresses: Sequence[AgentAddress]) -> None:
     """Remove the folders of agents that were destroyed before or were never completely created."""
-    left = await host.run(["sh", "-c", 'ls -d -- "$@" 2>/dev/null; exit 0', "ls", *_folders(addresses)])
+    folders = [posixpath.normpath(path) for address in addresses for path in (address.work_dir, address.state_dir)]
+    left = await host.run(["sh", "-c", 'ls -d -- "$@" 2>/dev/null; exit 0', "ls", *folders])
     there = set(left.text.splitlines())
     orphans = [one for one in addresses if one.work_dir in there or one.state_dir in there]
     if orphans:
         await remove_by_hand(host, orphans)
-
-
-def _possible_agents(spec: SweepSpec, host: Host, records: Iterable[TestRecord]) -> Iterator[AgentAddress]:
-    """Return every agent that the sweep may have created on a host. Ids and folders are derived."""
-    for record in records:
-        for attempt in range(1, record.attempt + 1):
-            yield agent_address(spec, host.host_dir, record.agent, attempt, host.name)
-
-
-def _folders(addresses: Iterable[AgentAddress]) -> list[str]:
-    return [posixpath.normpath(path) for address in addresses for path in (address.work_dir, address.state_dir)]
 
 
 ATTEMPTS_KNOWN: Final = 100

@@ -32,6 +32,8 @@ from swarm_tui.journal.recover import JournalOwner, RecoveredJournal, take_up_jo
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.spec import SweepSpec
+from swarm_tui.review.open import review_sweep
+from swarm_tui.strength.review import strength_of_review
 from swarm_tui.sweep.agent_context import integrator_of
 from swarm_tui.sweep.context import SweepContext, agents_environment
 from swarm_tui.sweep.copies import hold_base, remove_temporary_folder
@@ -63,18 +65,12 @@ async def announce_measuring(context: SweepContext) -> bool:
 
 
 def _count_unmeasured(folder: SweepFolder) -> int:
-    from swarm_tui.review.open import review_sweep
-    from swarm_tui.strength.review import strength_of_review
-
     with review_sweep(folder) as review:
         return strength_of_review(review, folder)[0].unmeasured
 
 
 async def measure_strength(folder: SweepFolder) -> None:
     """Measure the changed tests of a sweep until it is done, takes too long, or another engine starts."""
-    from swarm_tui.review.open import review_sweep
-    from swarm_tui.strength.review import strength_of_review
-
     end = time.monotonic() + LONGEST
     try:
         with await asyncio.to_thread(review_sweep, folder) as review:

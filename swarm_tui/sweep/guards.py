@@ -30,48 +30,48 @@ GRACE: Final = 120.0
 """Seconds that an agent has to submit after it reached its limit."""
 
 
+@dataclass(slots=True)
 class BudgetGuard:
     """The budget of one sweep and of its agents."""
 
-    def __init__(self, context: SweepContext, agents: AgentWatches, messages: AgentMessages) -> None:
-        self.grace = GRACE
-        self._context = context
-        self._agents = agents
-        self._messages = messages
-        self._asked_at: dict[str, float] = {}
-        """When each agent was asked, by the monotonic clock; after a resume, when this engine first saw it."""
+    context: SweepContext
+    agents: AgentWatches
+    messages: AgentMessages
+    grace: float = GRACE
+    _asked_at: dict[str, float] = field(default_factory=dict)
+    """When each agent was asked, by the monotonic clock; after a resume, when this engine first saw it."""
 
     def work(self, group: asyncio.TaskGroup, now: float) -> list[str]:
         """Record the events that are due. Return the tests whose agents were asked to submit and did not in time."""
-        context = self._context
+        context = self.context
         working = [
-            test for test, watch in self._agents.watches.items() if test != INTEGRATOR_KEY and not watch.has_archive
+            test for test, watch in self.agents.watches.items() if test != INTEGRATOR_KEY and not watch.has_archive
         ]
         for event in list(budget.due_events(context.state, working)):
             context.record(event)
             if isinstance(event, OverBudget):
                 text = budget.SUBMIT_NOW.format(budget=limit_text(event.budget))
-                group.create_task(self._messages.send([event.test], text, by="the budget"))
+                group.create_task(self.messages.send([event.test], text, by="the budget"))
         asked = [test for test in working if context.state.record_of(test).over_budget_at is not None]
         self._asked_at = {test: self._asked_at.get(test, now) for test in asked}
         return [test for test, since in self._asked_at.items() if now - since >= self.grace]
 
 
+@dataclass(slots=True)
 class PatternGuard:
     """The alerts of one sweep, and the tests that are held because of them."""
 
-    def __init__(self, context: SweepContext) -> None:
-        self._context = context
-        self._counts = alerts.CauseCounts()
-        self._due = 0.0
-        self._idle_since: float | None = None
+    context: SweepContext
+    _counts: alerts.CauseCounts = field(default_factory=alerts.CauseCounts)
+    _due: float = 0.0
+    _idle_since: float | None = None
 
     def work(self, now: float) -> None:
         """Record the events that are due."""
         if now < self._due:
             return
         self._due = now + ALERT_INTERVAL
-        context = self._context
+        context = self.context
         for event in list(
             alerts.due_events(context.state, self._counts, context.spec.alert, context.spec.hold_similar)
         ):
@@ -79,17 +79,17 @@ class PatternGuard:
 
     def unreleased(self, now: float, queue: list[str], *, is_idle: bool) -> list[str]:
         """Return the tests to stop: held tests, if the sweep has waited too long for nothing but their release."""
-        records = self._context.state.records
+        records = self.context.state.records
         if not (is_idle and queue and all(records[test].held_for for test in queue)):
             self._idle_since = None
             return []
         if self._idle_since is None:
             self._idle_since = now
             tests = counted(len(queue), "test")
-            self._context.note(
+            self.context.note(
                 f"only {tests} held because of similar failures are left; release or stop them", level="warning"
             )
-        return queue if now - self._idle_since >= self._context.spec.wait_timeout else []
+        return queue if now - self._idle_since >= self.context.spec.wait_timeout else []
 
 
 @dataclass(slots=True)

@@ -120,8 +120,7 @@ class IntegratorFailed(SwarmError):
 def compose_inputs(context: SweepContext) -> IntegratorInputs:
     """Compose the inputs of an integrator, and write them into the sweep folder."""
     spec, records = context.spec, list(context.state.tests())
-    with_commits = [record for record in records if record.harvest.tip and record.agent]
-    reasons = {record.test: reason_excluded(record) for record in with_commits}
+    with_commits = [(record, reason_excluded(record)) for record in records if record.harvest.tip and record.agent]
     name, email = spec.identity
     if not name or not email:
         identity = context.repository.identity()
@@ -132,11 +131,9 @@ def compose_inputs(context: SweepContext) -> IntegratorInputs:
         base=spec.base,
         branch=submitted_branch(spec),
         committer=PersonInput(name=name, email=email),
-        branches=tuple(_branch_input(context, record) for record in with_commits if reasons[record.test] is None),
+        branches=tuple(_branch_input(context, record) for record, reason in with_commits if reason is None),
         not_taken=tuple(
-            ExcludedBranch(branch=record.branch, reason=reason)
-            for record in with_commits
-            if (reason := reasons[record.test]) is not None
+            ExcludedBranch(branch=record.branch, reason=reason) for record, reason in with_commits if reason is not None
         ),
         tests=tuple(_test_input(spec, record) for record in records),
         tutorial=os.path.relpath(spec.tutorial, spec.repository) if spec.tutorial else "",

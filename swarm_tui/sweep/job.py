@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from msgspec import structs
 
@@ -24,37 +23,12 @@ from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.strength.signs import remarks_on_tests, why_weaker
 from swarm_tui.sweep.context import SweepContext
+from swarm_tui.sweep.integrator import IntegratorJob
 from swarm_tui.sweep.launch import create_request
 from swarm_tui.sweep.pull import NO_BRANCH, Pulled, read_output
 from swarm_tui.sweep.slots import LAUNCH_ATTEMPTS
 from swarm_tui.sweep.tutorial_work import judge_batch
-from swarm_tui.sweep.watch import WatchedTask
 from swarm_tui.testing.python import remove_agent_python
-
-
-class Job(WatchedTask, Protocol):
-    """What one agent is launched for."""
-
-    @property
-    def timeout(self) -> float:
-        """The time limit of the agent, in seconds."""
-
-    @property
-    def launch_attempts(self) -> int: ...
-
-    def create_request(
-        self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
-    ) -> CreateRequest:
-        """Return the request to mngr, and write the files that it names."""
-
-    async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
-        """Judge and record what the agent submitted."""
-
-    async def give_up(self, context: SweepContext, reason: str, end: AgentEnd = AgentEnd.NOT_LAUNCHED) -> None:
-        """Record that the agent failed without a result."""
-
-    def record_stop(self, context: SweepContext, reason: str) -> None:
-        """Record that the agent was stopped before its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +52,11 @@ class TestJob:
     def create_request(
         self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
     ) -> CreateRequest:
+        """Return the request to mngr, and write the files that it names."""
         return create_request(context, record, address, around)
 
     async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
+        """Judge and record what the agent submitted."""
         record = context.state.record_of(self.key)
         if pulled.has_output:
             outcome, problem = await asyncio.to_thread(_read_outcome, context.work_folder(self.key))
@@ -100,12 +76,18 @@ class TestJob:
             await asyncio.to_thread(remove_agent_python, context.folder, context.work_folder(self.key), work_dir)
 
     async def give_up(self, context: SweepContext, reason: str, end: AgentEnd = AgentEnd.NOT_LAUNCHED) -> None:
+        """Record that the agent failed without a result."""
         judgement = judge(Evidence(end=end, problem=reason))
         report = PulledWork(errored=True, end=end.value)
         context.record(Harvested(test=self.key, result=judgement.result, reason=judgement.reason, harvest=report))
 
     def record_stop(self, context: SweepContext, reason: str) -> None:
+        """Record that the agent was stopped before its end."""
         context.record(Stopped(test=self.key, reason=reason))
+
+
+Job = TestJob | IntegratorJob
+"""What one agent is launched for."""
 
 
 def _read_outcome(folder: Path) -> tuple[AgentReport | None, str]:

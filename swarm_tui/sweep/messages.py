@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,23 +23,23 @@ ASKS: Final = "it asks something: `swarm-tui pending` shows what, `swarm-tui ans
 _NO_ANSWER_RECORDED: Final = "Continue as you think best."
 
 
+@dataclass(slots=True)
 class AgentMessages:
     """Types texts into the terminals of agents."""
 
-    def __init__(self, context: AgentContext, agents: AgentWatches) -> None:
-        self._context = context
-        self._agents = agents
+    context: AgentContext
+    agents: AgentWatches
 
     def answer_question(self, group: asyncio.TaskGroup, watch: AgentFollower) -> None:
         """Start answering a question from the records, if this sweep does that."""
-        spec = self._context.spec
+        spec = self.context.spec
         if spec.answers_itself and spec.records:
             text = recorded_answer(Path(spec.records), watch.task.key, watch.questions)
             group.create_task(self._send_quietly(watch.task.key, text))
 
     async def _send_quietly(self, test: str, text: str) -> None:
         for _ in range(_ATTEMPTS):
-            watch = self._agents.watches.get(test)
+            watch = self.agents.watches.get(test)
             if watch is None or watch.waiting_since is None or not await self.send([test], text, by="the record"):
                 return
             await asyncio.sleep(_PAUSE)
@@ -48,7 +49,7 @@ class AgentMessages:
 
         This does not answer a question that an agent asks through a hook, because it may be meant for another one.
         """
-        watches = {test: self._agents.watches[test] for test in tests if test in self._agents.watches}
+        watches = {test: self.agents.watches[test] for test in tests if test in self.agents.watches}
         agent_of = {test: watch.address.name for test, watch in watches.items()}
         problems = [f"{test} has no living agent" for test in tests if test not in agent_of]
         errors = await self._why_unread([watch.address for watch in watches.values()])
@@ -64,13 +65,13 @@ class AgentMessages:
         if typed:
             errors |= await self._type(typed, text)
         for test, agent in agent_of.items():
-            self._context.record(MessageSent(test=test, text=text, by=by, error=errors.get(agent, "")))
+            self.context.record(MessageSent(test=test, text=text, by=by, error=errors.get(agent, "")))
         return problems + [f"{agent}: {error}" for agent, error in errors.items()]
 
     async def _why_unread(self, agents: Sequence[AgentAddress]) -> dict[str, str]:
         """Return the agents that would not read a text, with the reason. A shell would run the text as a command."""
         try:
-            statuses = await self._context.hosts.statuses(follow=True)
+            statuses = await self.context.hosts.statuses(follow=True)
         except HostUnreachable as error:
             return {agent.name: f"its state is unknown: {error.message}" for agent in agents}
         reasons = {}
@@ -87,7 +88,7 @@ class AgentMessages:
         for watch in agents.values():
             watch.note_typing(math.inf)
         try:
-            report = await self._context.mngr.message(list(agents), text)
+            report = await self.context.mngr.message(list(agents), text)
         except SwarmError as error:
             return dict.fromkeys(agents, str(error))
         finally:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -196,37 +196,36 @@ def notifier_of(context: SweepContext) -> Notifier:
     return Notifier(context.folder, context.spec, context.state, settings, state_folder(), note)
 
 
+@dataclass(slots=True)
 class Notifier:
     """Sends messages about one sweep."""
 
-    def __init__(
-        self,
-        folder: SweepFolder,
-        spec: SweepSpec,
-        state: SweepState,
-        settings: NotificationSettings,
-        personal: Path,
-        note: Callable[[str], None],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        send_limit: float = SEND_LIMIT,
-    ) -> None:
-        self._folder, self._spec, self._state = folder, spec, state
-        self._settings, self._personal, self._note, self._clock = settings, personal, note, clock
-        self._send_limit = send_limit
-        self._follower = EventFollower(folder.events, folder.events.stat().st_size)
-        self._before: JournalPosition = moment_of(state)
-        """The last event that was sent or shown in a room."""
-        self._pending: list[Notification] = []
-        self._pending_since = 0.0
-        self._sent_at = float("-inf")
-        self._pause = APART
-        self._failed: set[str] = set()
-        """The ways whose failure was noted."""
+    folder: SweepFolder
+    spec: SweepSpec
+    state: SweepState
+    settings: NotificationSettings
+    personal: Path
+    """The folder with the last visits of the user."""
+    note: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    send_limit: float = SEND_LIMIT
+    _follower: EventFollower = field(init=False)
+    _before: JournalPosition = field(init=False)
+    """The last event that was sent or shown in a room."""
+    _pending: list[Notification] = field(default_factory=list)
+    _pending_since: float = 0.0
+    _sent_at: float = float("-inf")
+    _pause: float = APART
+    _failed: set[str] = field(default_factory=set)
+    """The ways whose failure was noted."""
+
+    def __post_init__(self) -> None:
+        self._follower = EventFollower(self.folder.events, self.folder.events.stat().st_size)
+        self._before = moment_of(self.state)
 
     async def run(self) -> None:
         """Send what is due, until cancelled."""
-        while not self._settings.is_empty:
+        while not self.settings.is_empty:
             await asyncio.sleep(POLL)
             with contextlib.suppress(SwarmError, OSError):
                 await self.work()
@@ -234,13 +233,13 @@ class Notifier:
     async def work(self) -> None:
         """Read new events, and send what is due."""
         self._read()
-        if self._pending and self._clock() >= self._due_at:
+        if self._pending and self.clock() >= self._due_at:
             await self._send()
 
     async def send_last(self) -> None:
         """Send the remaining events after the end of the sweep, without the usual pause."""
         with contextlib.suppress(SwarmError, OSError):
-            while not self._settings.is_empty:
+            while not self.settings.is_empty:
                 await self.work()
                 if not self._pending:
                     return
@@ -248,32 +247,32 @@ class Notifier:
 
     @property
     def _due_at(self) -> float:
-        pause = APART if self._state.is_over else self._pause
+        pause = APART if self.state.is_over else self._pause
         return max(self._pending_since + GATHERED_FOR, self._sent_at + pause)
 
     def _read(self) -> None:
         notices = [notice for event in self._follower.read().events if (notice := notification_for(event)) is not None]
         if notices and not self._pending:
-            self._pending_since = self._clock()
-        seen = read_seen(self._personal, self._folder)
+            self._pending_since = self.clock()
+        seen = read_seen(self.personal, self.folder)
         seen_seq = seen.seq if seen is not None else 0
         self._pending = [notice for notice in (*self._pending, *notices) if notice.seq > seen_seq]
-        if seen_seq >= self._state.last_seq > self._before.seq:
-            self._before = moment_of(self._state)
+        if seen_seq >= self.state.last_seq > self._before.seq:
+            self._before = moment_of(self.state)
             self._pause = APART
 
     async def _send(self) -> None:
-        notices = [notice for notice in self._pending if is_still_news(notice, self._state)]
+        notices = [notice for notice in self._pending if is_still_news(notice, self.state)]
         self._pending = []
         if not notices:
             return
-        before, now = self._before, moment_of(self._state)
+        before, now = self._before, moment_of(self.state)
         changes = await asyncio.to_thread(changes_between, before, now)
         text = message_of(notices, changes)
-        content = json.dumps(describe_notifications(self._spec, self._state, notices, text)).encode()
+        content = json.dumps(describe_notifications(self.spec, self.state, notices, text)).encode()
         if self._sent_at > float("-inf"):
             self._pause = min(2 * self._pause, FURTHEST_APART)
-        self._before, self._sent_at = now, self._clock()
+        self._before, self._sent_at = now, self.clock()
         try:
             await asyncio.gather(*(self._deliver(*way) for way in self._ways(text, content)))
         except asyncio.CancelledError:
@@ -282,21 +281,21 @@ class Notifier:
             raise
 
     def _ways(self, text: str, content: bytes) -> Iterator[tuple[str, Sequence[str], bytes]]:
-        settings = self._settings
+        settings = self.settings
         if settings.command:
             yield "notify.command", settings.command, content + b"\n"
         if settings.webhook:
             words = (sys.executable, "-m", "swarm_tui.adapters.web")
             yield "notify.webhook", words, settings.webhook.encode() + b"\n" + content
         if settings.has_desktop:
-            title = f"swarm-tui {self._spec.sweep}" + (f" · {plain(self._spec.title, 60)}" if self._spec.title else "")
+            title = f"swarm-tui {self.spec.sweep}" + (f" · {plain(self.spec.title, 60)}" if self.spec.title else "")
             yield "notify.desktop", ("notify-send", "--app-name=swarm-tui", "--", title, text), b""
 
     async def _deliver(self, name: str, words: Sequence[str], content: bytes) -> None:
         problem = ""
         try:
             done = await run_process(
-                words, cwd=Path(self._spec.repository), stdin=content, timeout=self._send_limit, output_limit=1 << 14
+                words, cwd=Path(self.spec.repository), stdin=content, timeout=self.send_limit, output_limit=1 << 14
             )
             if done.code:
                 problem = done.error_text.strip().rpartition("\n")[2] or f"it exited with code {done.code}"
@@ -308,4 +307,4 @@ class Notifier:
             self._failed.add(name)
             # The sweep may be finished, and its journal closed.
             with contextlib.suppress(SwarmError, OSError, ValueError):
-                self._note(f"{name} does not work: {plain(problem, 200)}")
+                self.note(f"{name} does not work: {plain(problem, 200)}")

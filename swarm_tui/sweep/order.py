@@ -44,6 +44,7 @@ from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.journal.record import TestRecord
+from swarm_tui.model.formatting import counted
 from swarm_tui.model.options import OPTIONS, RunOptions, check_options
 from swarm_tui.model.results import Baseline
 from swarm_tui.model.spec import LOCAL_HOST, HostSettings, MngrSettings, SweepSpec, SweptTest, derive_tests
@@ -195,7 +196,7 @@ async def report_order(order: CheckedOrder, progress: Progress) -> None:
         progress(f"warning: {order.mngr_warning}")
     dirty = await asyncio.to_thread(order.project.dirty_paths)
     if dirty:
-        changes = "1 uncommitted change" if len(dirty) == 1 else f"{len(dirty)} uncommitted changes"
+        changes = counted(len(dirty), "uncommitted change")
         progress(f"agents start at commit {order.base[:10]}, without {changes} of your checkout")
 
 

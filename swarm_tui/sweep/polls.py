@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from swarm_tui.adapters.git.copy_view import VIEW_SCRIPT
@@ -63,22 +64,21 @@ done
 )
 
 
+@dataclass(slots=True)
 class EditWatch:
     """The edited lines in the copies of one sweep's agents."""
 
-    def __init__(self, context: SweepContext, agents: AgentWatches, interval: float = INTERVAL) -> None:
-        self._context = context
-        self._agents = agents
-        self._interval = interval
-        self._due = 0.0
-        self._task: asyncio.Task[None] | None = None
+    context: SweepContext
+    agents: AgentWatches
+    _due: float = 0.0
+    _task: asyncio.Task[None] | None = None
 
     def work(self, group: asyncio.TaskGroup, now: float) -> None:
         """Start a poll if it is due and the last one is done."""
         if now < self._due or (self._task is not None and not self._task.done()):
             return
-        self._due = now + self._interval
-        living = {test: watch.address for test, watch in self._agents.watches.items() if test != INTEGRATOR_KEY}
+        self._due = now + INTERVAL
+        living = {test: watch.address for test, watch in self.agents.watches.items() if test != INTEGRATOR_KEY}
         # A single agent cannot overlap with another.
         if len(living) > 1:
             self._task = group.create_task(self._look(living))
@@ -90,16 +90,16 @@ class EditWatch:
         answers = await asyncio.gather(*(self._ask([living[test] for test in tests]) for tests in by_host.values()))
         for tests, found in zip(by_host.values(), answers, strict=True):
             for test, edits in zip(tests, found, strict=False):
-                record = self._context.state.records.get(test)
+                record = self.context.state.records.get(test)
                 if record is not None and record.edits != edits and not record.is_finished:
-                    self._context.record(Edited(test=test, edits=edits))
+                    self.context.record(Edited(test=test, edits=edits))
 
     async def _ask(self, agents: Sequence[AgentAddress]) -> list[tuple[FileEdit, ...]]:
         """Return the edits of agents on one host; nothing if the host does not answer."""
         copies = [agent.work_dir for agent in agents]
-        words = ["sh", "-c", SCRIPT, "edits", self._context.spec.base, OUTPUT_FOLDER, *copies]
+        words = ["sh", "-c", SCRIPT, "edits", self.context.spec.base, OUTPUT_FOLDER, *copies]
         try:
-            finished = await self._context.hosts[agents[0].host].run(words, timeout=TIMEOUT)
+            finished = await self.context.hosts[agents[0].host].run(words, timeout=TIMEOUT)
         except (SwarmError, OSError):
             return []
         parts = finished.stdout.decode("utf-8", "replace").split("\0")

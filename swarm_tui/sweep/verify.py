@@ -11,7 +11,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from swarm_tui.adapters.git.history import read_commits, read_tree_changes
 from swarm_tui.adapters.git.objects import ObjectSpace
@@ -222,19 +222,6 @@ def _doubts(context: SweepContext, record: TestRecord) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-class ClaimRunner(Protocol):
-    """Runs tests on one machine."""
-
-    confinement: str
-    """What `--confine` takes from the tests, for messages; empty without it."""
-
-    async def run(self, commit: str, test: str, timeout: float, *, is_repeated: bool = False) -> TestRun:
-        """Run a test on a commit; with `is_repeated`, even if the result is in the cache."""
-
-    async def close(self) -> None:
-        """Remove the scratch copies."""
-
-
 class RunsHere:
     """Runs tests in scratch copies on this machine."""
 
@@ -243,6 +230,7 @@ class RunsHere:
         settings = settings_of_sweep(spec)
         confinement = settings.limits.confinement
         self.confinement = confinement.words if confinement is not None else ""
+        """What `--confine` takes from the tests, for messages; empty without it."""
         self._repository = context.repository
         self._space = ObjectSpace(context.repository)
         # The integrator and the merge view reuse these results.
@@ -252,11 +240,13 @@ class RunsHere:
             self._copies.arguments[record.test] = pytest_argument(record.test, record.file, spec.folder)
 
     async def run(self, commit: str, test: str, timeout: float, *, is_repeated: bool = False) -> TestRun:
+        """Run a test on a commit; with `is_repeated`, even if the result is in the cache."""
         tree = await asyncio.to_thread(self._repository.tree_of, commit)
         run = self._copies.run_uncached if is_repeated else self._copies.run
         return await run(tree, [test], timeout)
 
     async def close(self) -> None:
+        """Remove the scratch copies."""
         await self._copies.close()
         self._space.close()
 
@@ -291,6 +281,9 @@ class RunsOnHost:
 
     async def close(self) -> None:
         """Do nothing: `clean` removes the copies with the sweep's folder on the host."""
+
+
+ClaimRunner = RunsHere | RunsOnHost
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,16 +126,10 @@ def _parts_of(source: str) -> dict[str, str] | None:
 
 
 def _without_bodies(node: ast.stmt) -> ast.stmt:
-    class Emptied(ast.NodeTransformer):
-        def visit_FunctionDef(self, function: ast.FunctionDef) -> ast.FunctionDef:
+    emptied = copy.deepcopy(node)
+    for function in ast.walk(emptied):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             function.body = []
-            return function
-
-        def visit_AsyncFunctionDef(self, function: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
-            function.body = []
-            return function
-
-    emptied: ast.stmt = Emptied().visit(copy.deepcopy(node))
     return emptied
 
 

@@ -18,6 +18,7 @@ from swarm_tui.adapters.python_env import activation, make_own_venv
 from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.journal.folder import SweepFolder
+from swarm_tui.model.formatting import named
 from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.model.text import plain
 
@@ -67,9 +68,6 @@ def folders_of_agent_pythons(folder: SweepFolder) -> list[Path]:
     return [*([compiled] if compiled.is_dir() else []), *folder.root.glob(f"agents/*/{_VENV}")]
 
 
-_NAMED = 3
-
-
 def import_roots(collected: Collected, top: Path) -> tuple[str, ...]:
     """Return the folders of the repository from which modules are imported, except those that pytest adds.
 
@@ -113,13 +111,13 @@ def refuse_foreign_code(repository: Repository, collected: Collected, python_in_
     missing = sorted(name for name, path in built.items() if path not in tracked)
     if missing:
         raise UsageError(
-            f"compiled modules of your checkout are missing in a fresh copy: {_listed(missing)}",
+            f"compiled modules of your checkout are missing in a fresh copy: {named(missing)}",
             "add --setup with the command that builds them, such as 'pip install --no-deps --editable .'",
         )
     whole = sorted(name for _, name in _installed_sources(collected, top, is_compiled=True))
     if whole:
         raise UsageError(
-            f"the tests run against {_listed(whole)} as installed in {collected.prefix}, not against the checkout",
+            f"the tests run against {named(whole)} as installed in {collected.prefix}, not against the checkout",
             "install it editable, or add --setup with a command that installs each copy, and --python with its venv",
         )
     if python_in_copy and python_in_copy not in set(repository.run("ls-files", "-z", "--", python_in_copy).fields):
@@ -140,11 +138,6 @@ def _installed_sources(collected: Collected, top: Path, *, is_compiled: bool = F
             is_there = (source / name / "__init__.py").is_file() or (source / f"{name}.py").is_file()
             if is_there and (name in collected.installed_compiled) == is_compiled:
                 yield source, name
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(plain(name, 100) for name in names[:_NAMED])
-    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
 
 
 _VENV_NAMES: Final = (".venv", "venv", ".env", "env")

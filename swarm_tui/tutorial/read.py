@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from swarm_tui.adapters.git import Repository
+from swarm_tui.adapters.git.trees import FILE_MODES
 from swarm_tui.errors import UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.tutorial.blocks import Block, parse_blocks
@@ -76,10 +77,6 @@ def _read_bytes(path: Path) -> bytes:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or str(error)}") from error
 
 
-_FILE_MODES: Final = frozenset({"100644", "100755"})
-_LARGEST_BYTES: Final = 64 * 1024 * 1024
-
-
 @dataclass(frozen=True, slots=True)
 class CommittedTutorial:
     """A tutorial and its tests at a commit."""
@@ -110,7 +107,7 @@ class CommittedTutorialReader:
         for row in rows:
             facts, _, path = row.partition("\t")
             mode, _, blob = facts.split(" ")
-            if mode in _FILE_MODES:
+            if mode in FILE_MODES:
                 blobs[path] = blob
         text = self._text(blobs.get(self.tutorial))
         paths = tuple(path for path in sorted(blobs) if self._is_test_file(path))
@@ -140,4 +137,4 @@ class CommittedTutorialReader:
 
     def _content(self, blob: str) -> bytes:
         content = self.repository.run("cat-file", "blob", blob).stdout
-        return content if len(content) <= _LARGEST_BYTES else b""
+        return content if len(content) <= _LARGEST_FILE else b""

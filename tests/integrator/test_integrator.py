@@ -10,7 +10,7 @@ import pytest
 from swarm_tui.integrator.branches import read_branches
 from swarm_tui.integrator.inputs import IntegratorInputs
 from swarm_tui.integrator.program import integrate
-from swarm_tui.integrator.progress import Meter
+from swarm_tui.integrator.tip import Meter
 from swarm_tui.model.formatting import Progress
 from swarm_tui.model.report import IntegratorReport, parse_integrator_report
 from swarm_tui.review.ranking import sentences_about_branch

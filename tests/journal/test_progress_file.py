@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.integrator.events import Integration
-from swarm_tui.integrator.progress import TESTS, Meter
+from swarm_tui.integrator.tip import TESTS, Meter
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.progress_file import PROGRESS_FILE, ProgressFile, integration_progress, read_progress
 from swarm_tui.model.formatting import Progress

@@ -8,6 +8,7 @@ import pytest
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.errors import SwarmError, UsageError
+from swarm_tui.journal.user_files import state_folder
 from swarm_tui.review.conflicts import Resolutions, find_resolutions
 from swarm_tui.review.review import Review
 from swarm_tui.review.verdicts import Verdict, review_without_sweep
@@ -178,14 +179,15 @@ def test_white_space_change_is_new_content(integrated: Integrated, review: Revie
 def test_verdicts_without_sweep_are_in_state_folder(integrated: Integrated, tmp_path: Path) -> None:
     project = integrated.project
     tip = project.git("rev-parse", "HEAD")
-    first = review_without_sweep(integrated.base, tip, tmp_path / "state")
+    state = state_folder({"XDG_STATE_HOME": str(tmp_path / "state")})
+    first = review_without_sweep(integrated.base, tip, state)
     assert first.verdicts == tmp_path / "state/swarm-tui/reviews" / f"{integrated.base}-{tip}" / "verdicts.jsonl"
     repository = Repository.open(project.root)
     with Review.open(repository, "main", tip, folder=first) as review:
         review.set_verdict(ranked(review, 2), REVERT)
     new_tip = project.commit("[FIX_IMPL] one more", {"more.txt": "more\n"})
     with Review.open(
-        repository, "main", new_tip, folder=review_without_sweep(integrated.base, new_tip, tmp_path / "state")
+        repository, "main", new_tip, folder=review_without_sweep(integrated.base, new_tip, state)
     ) as review:
         assert review.verdict(ranked(review, 2)) is REVERT
         assert review.undo() == ()
