@@ -318,7 +318,15 @@ async def test_fixes_are_ranked_by_measured_effects(project: SweptProject) -> No
         "turns 1 test green, breaks 1, 4 lines",
     ]
     halve = f"{TEST_FILE}::test_halve"
-    nothing_else = {"complaint": "", "flaky": [], "failed_before": [], "not_run": [], "doubts": []}
+    nothing_else = {
+        "complaint": "",
+        "flaky": [],
+        "failed_before": [],
+        "not_run": [],
+        "doubts": [],
+        "missing": [],
+        "skipped": [],
+    }
     assert extra["final_run"] == {"passed": 4, "failed": [halve], "regressed": [halve], **nothing_else}
     assert extra["problems"] == [f"1 test that passed before integration fails on the integrated branch: {halve}"]
     assert outcome.escalations[0].title == "1 test that passed before integration fails after it"
