@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -26,6 +29,7 @@ def change(status: str, summary: str = "") -> dict[str, str]:
 
 
 GREEN = Try(1, True, 0.1, 0.0, outcome="passed")
+RERUN = GREEN._replace(reruns=2)
 RED = Try(1, False, 0.1, 0.0, "assert 1 == 2", "failed")
 SKIPPED = Try(1, False, 0.1, 0.0, "skipped: no such device", "skipped")
 XFAILED = Try(1, True, 0.1, 0.0, "a known bug", "xfailed")
@@ -39,6 +43,38 @@ def escalated(kind: str) -> list[dict[str, str]]:
     return [{"kind": kind, "description_markdown": f"{kind} it is"}]
 
 
+FIXED = {"FIX_IMPL": "SUCCEEDED"}
+
+
+def submitted(
+    last_try: Try | None = None,
+    changes: Mapping[str, str] = MappingProxyType({}),
+    *,
+    commits: Sequence[CommitSummary] = (),
+    commits_problem: str = "",
+    foreign_imports: Sequence[str] = (),
+    before: bool | None = False,
+    after: bool | None = True,
+    **fields: object,
+) -> Evidence:
+    """Return the evidence of an agent that reported changes, each with its status and a summary."""
+    made = {kind: change(*status.split(" ", 1)) for kind, status in changes.items()}
+    report = outcome(changes=made, tests_passing_before=before, tests_passing_after=after, **fields)
+    return Evidence(
+        AgentEnd.ARCHIVE,
+        report,
+        commits=commits,
+        commits_problem=commits_problem,
+        last_try=last_try,
+        foreign_imports=foreign_imports,
+    )
+
+
+def fixed(last_try: Try | None = None, **more: Any) -> Evidence:
+    """Return the evidence of an agent that reported a fix and committed it."""
+    return submitted(last_try, FIXED, commits=[IMPL], **more)
+
+
 @pytest.mark.parametrize(
     ("evidence", "result", "reason"),
     [
@@ -46,195 +82,47 @@ def escalated(kind: str) -> list[dict[str, str]]:
         (Evidence(AgentEnd.CRASH), Result.FAILED, "process exited"),
         (Evidence(AgentEnd.NO_ANSWER), Result.BLOCKED, "no answer"),
         (Evidence(AgentEnd.ARCHIVE, problem="its archive is broken: x"), Result.FAILED, "its archive is broken: x"),
-        (Evidence(AgentEnd.ARCHIVE, outcome(errored=True, summary_markdown="No disk")), Result.FAILED, "No disk"),
-        (Evidence(AgentEnd.ARCHIVE, outcome()), Result.CLEAN, "pytest's own report is missing"),
-        (Evidence(AgentEnd.ARCHIVE, outcome(), last_try=GREEN), Result.CLEAN, ""),
+        (submitted(errored=True, summary_markdown="No disk"), Result.FAILED, "No disk"),
+        (submitted(), Result.CLEAN, "pytest's own report is missing"),
+        (submitted(GREEN), Result.CLEAN, ""),
+        (submitted(RERUN), Result.CLEAN, "only after reruns (2)"),
+        (submitted(XFAILED), Result.CLEAN, "as expected: a known bug"),
+        (submitted(SKIPPED), Result.SKIPPED, "skipped: no such device"),
+        (submitted(SKIPPED, after=False), Result.SKIPPED, "skipped: no such device"),
+        (fixed(SKIPPED), Result.UNRESOLVED, "was skipped: no such device"),
+        (submitted(UNFINISHED), Result.UNRESOLVED, "did not finish"),
+        (fixed(RED, after=None), Result.UNRESOLVED, "pytest's last run of it failed: assert 1 == 2"),
+        (fixed(after=False), Result.UNRESOLVED, "the test still fails"),
+        (fixed(GREEN, foreign_imports=["lib.core"]), Result.UNRESOLVED, "imported lib.core from your checkout"),
+        (submitted(GREEN, after=None), Result.CLEAN, ""),
+        (submitted(after=False), Result.UNRESOLVED, "does not pass"),
+        (fixed(), Result.IMPL_FIX, ""),
+        (submitted(changes={"FIX_TEST": "SUCCEEDED", "FIX_IMPL": "FAILED"}, commits=[TEST]), Result.TEST_FIX, ""),
+        (submitted(changes={"FIX_TEST": "SUCCEEDED"}, commits=[IMPL]), Result.UNRESOLVED, "no commit of that kind"),
+        (submitted(changes=FIXED, commits_problem="the bundle is damaged"), Result.UNRESOLVED, "the bundle is damaged"),
+        (submitted(RED), Result.UNRESOLVED, "pytest's last run of it failed: assert 1 == 2"),
+        (submitted(before=True, after=False), Result.UNRESOLVED, "passed before and fails now"),
+        (submitted(before=True, after=None), Result.UNRESOLVED, "the test does not pass"),
+        (submitted(GREEN, before=True, after=None), Result.CLEAN, ""),
+        (fixed(before=True, after=None), Result.IMPL_FIX, ""),
+        (fixed(before=True, after=False), Result.UNRESOLVED, "passed before and fails now"),
+        (submitted(RED, after=False), Result.UNRESOLVED, "the test does not pass"),
+        (submitted(commits=[IMPL]), Result.UNRESOLVED, "1 commits that its report does not"),
+        (submitted(escalations=BLOCKER), Result.BLOCKED, "No network"),
+        (submitted(after=False, escalations=escalated("HARNESS_DEFECT")), Result.BLOCKED, "HARNESS_DEFECT it is"),
+        (submitted(GREEN, escalations=escalated("HARNESS_DEFECT")), Result.CLEAN, ""),
+        (submitted(GREEN, escalations=escalated("UNCAUGHT_BUG")), Result.CLEAN, ""),
+        (submitted(GREEN, escalations=escalated("NEXT_WORD")), Result.CLEAN, ""),
         (
-            Evidence(AgentEnd.ARCHIVE, outcome(), last_try=GREEN._replace(reruns=2)),
-            Result.CLEAN,
-            "only after reruns (2)",
-        ),
-        (Evidence(AgentEnd.ARCHIVE, outcome(), last_try=XFAILED), Result.CLEAN, "as expected: a known bug"),
-        (Evidence(AgentEnd.ARCHIVE, outcome(), last_try=SKIPPED), Result.SKIPPED, "skipped: no such device"),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_after=False), last_try=SKIPPED),
-            Result.SKIPPED,
-            "skipped: no such device",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL], last_try=SKIPPED
-            ),
-            Result.UNRESOLVED,
-            "was skipped: no such device",
-        ),
-        (Evidence(AgentEnd.ARCHIVE, outcome(), last_try=UNFINISHED), Result.UNRESOLVED, "did not finish"),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(tests_passing_after=None, changes={"FIX_IMPL": change("SUCCEEDED")}),
-                commits=[IMPL],
-                last_try=RED,
-            ),
-            Result.UNRESOLVED,
-            "pytest's last run of it failed: assert 1 == 2",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(tests_passing_after=False, changes={"FIX_IMPL": change("SUCCEEDED")}),
-                commits=[IMPL],
-            ),
-            Result.UNRESOLVED,
-            "the test still fails",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(changes={"FIX_IMPL": change("SUCCEEDED")}),
-                commits=[IMPL],
-                last_try=GREEN,
-                foreign_imports=["lib.core"],
-            ),
-            Result.UNRESOLVED,
-            "imported lib.core from your checkout",
-        ),
-        (Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_after=None), last_try=GREEN), Result.CLEAN, ""),
-        (Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_after=False)), Result.UNRESOLVED, "does not pass"),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_IMPL": change("SUCCEEDED")}), commits=[IMPL]),
-            Result.IMPL_FIX,
-            "",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(changes={"FIX_TEST": change("SUCCEEDED"), "FIX_IMPL": change("FAILED")}),
-                commits=[TEST],
-            ),
-            Result.TEST_FIX,
-            "",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_TEST": change("SUCCEEDED")}), commits=[IMPL]),
-            Result.UNRESOLVED,
-            "no commit of that kind",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(changes={"FIX_IMPL": change("SUCCEEDED")}),
-                commits_problem="the bundle is damaged",
-            ),
-            Result.UNRESOLVED,
-            "the bundle is damaged",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(), last_try=RED),
-            Result.UNRESOLVED,
-            "pytest's last run of it failed: assert 1 == 2",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=False)),
-            Result.UNRESOLVED,
-            "passed before and fails now",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None)),
-            Result.UNRESOLVED,
-            "the test does not pass",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(tests_passing_before=True, tests_passing_after=None), last_try=GREEN),
-            Result.CLEAN,
-            "",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(tests_passing_before=True, tests_passing_after=None, changes={"FIX_IMPL": change("SUCCEEDED")}),
-                commits=[IMPL],
-            ),
-            Result.IMPL_FIX,
-            "",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(
-                    tests_passing_before=True, tests_passing_after=False, changes={"FIX_IMPL": change("SUCCEEDED")}
-                ),
-                commits=[IMPL],
-            ),
-            Result.UNRESOLVED,
-            "passed before and fails now",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(tests_passing_before=False, tests_passing_after=False),
-                last_try=RED,
-            ),
-            Result.UNRESOLVED,
-            "the test does not pass",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(), commits=[IMPL]),
-            Result.UNRESOLVED,
-            "1 commits that its report does not",
-        ),
-        (Evidence(AgentEnd.ARCHIVE, outcome(escalations=BLOCKER)), Result.BLOCKED, "No network"),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(escalations=escalated("HARNESS_DEFECT"), tests_passing_after=False)),
-            Result.BLOCKED,
-            "HARNESS_DEFECT it is",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(escalations=escalated("HARNESS_DEFECT")), last_try=GREEN),
-            Result.CLEAN,
-            "",
-        ),
-        (Evidence(AgentEnd.ARCHIVE, outcome(escalations=escalated("UNCAUGHT_BUG")), last_try=GREEN), Result.CLEAN, ""),
-        (Evidence(AgentEnd.ARCHIVE, outcome(escalations=escalated("NEXT_WORD")), last_try=GREEN), Result.CLEAN, ""),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE, outcome(escalations=escalated("FIX_DIRECTION_AMBIGUOUS"), tests_passing_after=False)
-            ),
+            submitted(after=False, escalations=escalated("FIX_DIRECTION_AMBIGUOUS")),
             Result.UNRESOLVED,
             "FIX_DIRECTION_AMBIGUOUS it is",
         ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_DOCS": change("SUCCEEDED")}), last_try=GREEN),
-            Result.UNRESOLVED,
-            "of an unknown kind: FIX_DOCS SUCCEEDED",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(escalations=BLOCKER, changes={"FIX_IMPL": change("SUCCEEDED")}),
-                commits=[IMPL],
-            ),
-            Result.IMPL_FIX,
-            "",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_IMPL": change("BLOCKED", "Needs a key")})),
-            Result.BLOCKED,
-            "Needs a key",
-        ),
-        (
-            Evidence(AgentEnd.ARCHIVE, outcome(changes={"FIX_IMPL": change("FAILED", "Too deep")})),
-            Result.UNRESOLVED,
-            "Too deep",
-        ),
-        (
-            Evidence(
-                AgentEnd.ARCHIVE,
-                outcome(changes={"FIX_IMPL": change("FAILED"), "FIX_TEST": change("FAILED", "Too deep")}),
-            ),
-            Result.UNRESOLVED,
-            "Too deep",
-        ),
+        (submitted(GREEN, {"FIX_DOCS": "SUCCEEDED"}), Result.UNRESOLVED, "of an unknown kind: FIX_DOCS SUCCEEDED"),
+        (fixed(escalations=BLOCKER), Result.IMPL_FIX, ""),
+        (submitted(changes={"FIX_IMPL": "BLOCKED Needs a key"}), Result.BLOCKED, "Needs a key"),
+        (submitted(changes={"FIX_IMPL": "FAILED Too deep"}), Result.UNRESOLVED, "Too deep"),
+        (submitted(changes={"FIX_IMPL": "FAILED", "FIX_TEST": "FAILED Too deep"}), Result.UNRESOLVED, "Too deep"),
     ],
 )
 def test_first_matching_rule_decides(evidence: Evidence, result: Result, reason: str) -> None:

@@ -6,16 +6,8 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.integrator.events import (
-    Integrated,
-    Integrating,
-    Integration,
-    IntegrationFailed,
-    IntegratorSaid,
-)
-from swarm_tui.journal.events import (
-    Launched,
-)
+from swarm_tui.integrator.events import Integrated, Integrating, Integration, IntegrationFailed, IntegratorSaid
+from swarm_tui.journal.events import Launched
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import INTEGRATOR_KEY, Event
@@ -34,10 +26,7 @@ from tests.journal.folding import check_line, check_sweep, type_name
             {"integration": Integration("integrating", detail="agent", at=2, started_at=2, last_line="merging")},
         ),
         (
-            [
-                Integrating(seq=2, at=2),
-                Integrated(seq=3, at=3, branch="b", tip="t", fixes=4, left_out=5, detail="d"),
-            ],
+            [Integrating(seq=2, at=2), Integrated(seq=3, at=3, branch="b", tip="t", fixes=4, left_out=5, detail="d")],
             {"integration": Integration("done", "b", "t", 4, 5, "d", at=3, started_at=2)},
         ),
         (

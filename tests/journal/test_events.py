@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from swarm_tui.integrator.events import (
-    Revision,
-)
+from swarm_tui.integrator.events import Revision
 from swarm_tui.journal.events import (
     AgentsStopped,
     EngineEnded,
@@ -32,10 +30,7 @@ from swarm_tui.journal.events import (
 )
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.limits.events import (
-    ApiError,
-    ApiErrorKind,
-)
+from swarm_tui.limits.events import ApiError, ApiErrorKind
 from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import NOT_PULLED, PulledWork
 from swarm_tui.model.results import Baseline, Result, State
@@ -102,10 +97,7 @@ ENDED = EngineEnded(seq=2, at=2, why="stopped", reason="enough")
             {"state": State.RUNNING, "source": "process", "reason": ""}
             | {"question": "", "options": (), "condition": "API error 429", "trouble": None, "needs_terminal": False},
         ),
-        (
-            Harvesting(at=9, test=TEST, source="crash"),
-            {"state": State.HARVESTING, "since": 9, "source": "crash"},
-        ),
+        (Harvesting(at=9, test=TEST, source="crash"), {"state": State.HARVESTING, "since": 9, "source": "crash"}),
         (
             Harvested(at=9, test=TEST, result=Result.CLEAN, reason="r", harvest=PulledWork(tip="t")),
             {
@@ -201,10 +193,7 @@ def test_event_changes_fields_of_sweep(events: list[Event], changes: dict[str, A
         (LaunchFailed(test=TEST, reason="r", attempt=2), ("warning", "launch 2 failed: r", TEST)),
         (LaunchFailed(test=TEST, reason="r", is_final=True), ("error", "launch 1 failed: r", TEST)),
         (Seen(test=TEST, state=State.RUNNING), None),
-        (
-            Seen(test=TEST, state=State.WAITING),
-            ("warning", "waits for an answer: (unknown question)", TEST),
-        ),
+        (Seen(test=TEST, state=State.WAITING), ("warning", "waits for an answer: (unknown question)", TEST)),
         (Seen(test=TEST, state=State.WAITING, question="q"), ("warning", "waits for an answer: q", TEST)),
         (ProbeFailed(reason="r"), ("warning", "states are stale: r", "")),
         (ProbeRecovered(), ("info", "states are up to date again", "")),

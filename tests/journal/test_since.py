@@ -51,20 +51,8 @@ def harvested(test: str, result: Result, at: float = 10, reason: str = "") -> Ha
         ),
         ([Seen(at=9, test="a", state=State.WAITING)], ["1 asks"]),
         ([Seen(at=9, test=test, state=State.WAITING) for test in "ab"], ["2 ask"]),
-        (
-            [
-                Seen(at=9, test="a", state=State.WAITING),
-                Seen(at=10, test="a", state=State.RUNNING),
-            ],
-            [],
-        ),
-        (
-            [
-                Integrating(at=8, by="agent", agent="i"),
-                Seen(at=9, test=INTEGRATOR_KEY, state=State.WAITING),
-            ],
-            ["1 asks"],
-        ),
+        ([Seen(at=9, test="a", state=State.WAITING), Seen(at=10, test="a", state=State.RUNNING)], []),
+        ([Integrating(at=8, by="agent", agent="i"), Seen(at=9, test=INTEGRATOR_KEY, state=State.WAITING)], ["1 asks"]),
         ([Stopped(at=9, test="a")], ["1 stopped"]),
         (
             [
@@ -80,10 +68,7 @@ def harvested(test: str, result: Result, at: float = 10, reason: str = "") -> Ha
         ([EngineEnded(at=9, why="finished")], ["finished"]),
         ([EngineEnded(at=9, why="failed")], ["the engine failed"]),
         ([Spent(at=9, test="a", dollars=4.104, tokens=9)], ["$3.10"]),
-        (
-            [Spent(at=9, test="a", dollars=4.1, tokens=9), Spent(at=9, test="b", tokens=9)],
-            ["$3.10+?"],
-        ),
+        ([Spent(at=9, test="a", dollars=4.1, tokens=9), Spent(at=9, test="b", tokens=9)], ["$3.10+?"]),
         ([Spent(at=9, test="a", dollars=1.004, tokens=9)], []),
     ],
 )

@@ -37,10 +37,7 @@ PROGRESS = {"tokens_at_progress": FULL.tokens}
             TryFinished(at=9, test=TEST, number=2, passed=False, failure="f", detail=DETAIL),
             {"tries": (*FULL.tries, Try(2, False, 0.0, 9, "f", detail=DETAIL)), **PROGRESS},
         ),
-        (
-            Edited(at=9, test=TEST, edits=(FileEdit("b.py", 1, 2),)),
-            {"edits": (FileEdit("b.py", 1, 2),)},
-        ),
+        (Edited(at=9, test=TEST, edits=(FileEdit("b.py", 1, 2),)), {"edits": (FileEdit("b.py", 1, 2),)}),
         (ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
         (Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
         (Committed(at=9, test=TEST, commits=4), {"commits": 4, "tokens_at_progress": 2}),

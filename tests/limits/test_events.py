@@ -6,15 +6,7 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.limits.events import (
-    ApiAccess,
-    DialTurned,
-    LoginLost,
-    LoginRestored,
-    Stuck,
-    Throttle,
-    time_of_day,
-)
+from swarm_tui.limits.events import ApiAccess, DialTurned, LoginLost, LoginRestored, Stuck, Throttle, time_of_day
 from swarm_tui.model.event import Event
 from tests.journal.folding import TEST, check_line, check_record, check_sweep, type_name
 

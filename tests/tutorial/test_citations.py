@@ -231,10 +231,7 @@ def test_citations_are_read_in_order() -> None:
         (13, ("in the other one",)),
         (3, ("from the docstring",)),
     ]
-    assert test.refusals == (
-        "line 9 cites an expression; use a plain string",
-        "line 14 has an empty citation",
-    )
+    assert test.refusals == ("line 9 cites an expression; use a plain string", "line 14 has an empty citation")
 
 
 @pytest.mark.parametrize(
