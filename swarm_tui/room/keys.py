@@ -18,10 +18,6 @@ TIMEOUT_SECONDS: Final = 0.5
 """Seconds until the next key is delivered, even if the last one has not been handled."""
 
 
-def always_ready(event: events.Key) -> bool:
-    return True
-
-
 class KeyQueue:
     """Keys that wait for the previous key, or for data that is being loaded."""
 
@@ -29,7 +25,7 @@ class KeyQueue:
         self,
         app: App[Any],
         deliver: Callable[[events.Key], Awaitable[None]],
-        is_ready: Callable[[events.Key], bool] = always_ready,
+        is_ready: Callable[[events.Key], bool],
     ) -> None:
         self._app = app
         self._deliver = deliver

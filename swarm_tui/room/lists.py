@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from textual import events
@@ -26,60 +27,6 @@ if TYPE_CHECKING:
 
 
 KEYS_WIDTH = 14
-
-
-class HelpEntry(NamedTuple):
-    """An action with its keys on one screen."""
-
-    action: Action
-    keys: tuple[str, ...]
-    why_not: str = ""
-
-
-def fitting_entries(entries: Iterable[HelpEntry], words: str) -> list[HelpEntry]:
-    """Return the entries that have all of the words in their keys, name or description."""
-    terms = words.casefold().split()
-    return [entry for entry in entries if all(word in _searched(entry) for word in terms)]
-
-
-def ranked_entries(entries: Iterable[HelpEntry], words: str) -> list[HelpEntry]:
-    """Return the entries that have all of the words. Names and labels that begin with the first word come first."""
-    first = next(iter(words.casefold().split()), "")
-    return sorted(fitting_entries(entries, words), key=lambda entry: not first or not _begins_with(entry, first))
-
-
-def _begins_with(entry: HelpEntry, word: str) -> bool:
-    name = entry.action.id.partition(".")[2].replace("_", " ")
-    return any(text.casefold().startswith(word) for text in (name, entry.action.label, *entry.keys))
-
-
-def _searched(entry: HelpEntry) -> str:
-    keys = " ".join(f"{key} {key_name(key)}" for key in entry.keys)
-    return f"{keys} {entry.action.id} {entry.action.label} {entry.action.description}".casefold()
-
-
-def draw_help(entries: Sequence[HelpEntry], width: int) -> list[Line]:
-    """Return a line for each entry: keys, description, and name for the config file."""
-    return [draw_entry(entry, width) for entry in entries]
-
-
-def draw_entry(entry: HelpEntry, width: int) -> Line:
-    """Return the line of an entry. An unavailable action has the reason in its line."""
-    keys = " ".join(key_name(key) for key in entry.keys)
-    name_width = 21 if width >= 80 else 0
-    text = f"{entry.action.description}" + (f" ({entry.why_not})" if entry.why_not else "")
-    room = max(10, width - KEYS_WIDTH - name_width - (2 if name_width else 0))
-    line = [
-        Span(pad_text(keys, KEYS_WIDTH), "faint" if entry.why_not else "key"),
-        Span(pad_text(text, room), "faint" if entry.why_not else ""),
-    ]
-    if name_width:
-        line.append(Span(f"  {entry.action.id}", "faint"))
-    return cut_line(line, width)
-
-
-Chosen = TypeVar("Chosen")
-
 WIDTH = 108
 """The same width as in the style sheet."""
 NAME_WIDTH = 16
@@ -87,23 +34,34 @@ MOVES = {"up": -1, "ctrl+p": -1, "down": 1, "ctrl+n": 1, "pageup": -10, "pagedow
 Command = Callable[[], None]
 
 
-class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
-    """Shows the lines that a subclass returns for the typed text."""
+class FoundEntry(NamedTuple):
+    """A line of a list, and what Enter runs on it."""
+
+    line: Line
+    run: Command
+
+
+class SearchedScreen(ModalScreen[Command | None]):
+    """Lists entries for the typed text. Returns the command of the chosen one."""
 
     AUTO_FOCUS = "Input"
-    PLACEHOLDER: ClassVar[str] = ""
     HEADING: ClassVar[str] = ""
 
-    def __init__(self) -> None:
+    def __init__(self, below: RoomScreen, placeholder: str) -> None:
         super().__init__()
+        self.below = below
+        self.entries: list[FoundEntry] = []
         self.found = TextLines(id="found", has_cursor=True)
-        self.words = Input(placeholder=self.placeholder, id="words", compact=True)
+        self.words = Input(placeholder=placeholder, id="words", compact=True)
         self.words.cursor_blink = False
 
+    @abstractmethod
+    def find(self, words: str, width: int) -> list[FoundEntry]:
+        """Return the entries for a text."""
+
     @property
-    def placeholder(self) -> str:
-        """Text shown while nothing is typed."""
-        return self.PLACEHOLDER
+    def count(self) -> str:
+        return str(len(self.entries))
 
     def compose(self) -> ComposeResult:
         with Vertical(id="searched"):
@@ -123,18 +81,37 @@ class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
         self.found.scroll_rows(0)
 
     def _draw(self, words: str) -> None:
-        self.found.show(self.lines_for(words, max(20, min(WIDTH, self.app.size.width) - 7)))
+        self.entries = self.find(words, max(20, min(WIDTH, self.app.size.width) - 7))
+        self.found.show([entry.line for entry in self.entries])
         self.found.redraw()
-        self.found.title(self.HEADING, self.subtitle_for(words))
+        self.found.title(self.HEADING, f"{self.count} · Enter runs it · Esc closes")
 
-    def lines_for(self, words: str, width: int) -> list[Line]:
-        return []
+    def fitting_actions(self, words: str) -> list[Action]:
+        """Return the actions of the screen below that have all of the words in their keys, name or description."""
+        terms = words.casefold().split()
+        return [each for each in self.below.listed if all(word in self._searched_text(each) for word in terms)]
 
-    def subtitle_for(self, words: str) -> str:
-        return "Esc closes"
+    def _searched_text(self, action: Action) -> str:
+        keys = " ".join(f"{key} {key_name(key)}" for key in self.below.keys.keys(action))
+        return f"{keys} {action.id} {action.label} {action.description}".casefold()
 
-    def choose(self, index: int) -> None:
-        self.dismiss(None)
+    def entry_of(self, action: Action, width: int) -> FoundEntry:
+        """Return the entry of an action: keys, description, reason why it is unavailable, and name for the config."""
+        why_not = action.why_not()
+        keys = " ".join(key_name(key) for key in self.below.keys.keys(action))
+        name_width = 21 if width >= 80 else 0
+        text = f"{action.description} ({why_not})" if why_not else action.description
+        room = max(10, width - KEYS_WIDTH - name_width - (2 if name_width else 0))
+        line = [
+            Span(pad_text(keys, KEYS_WIDTH), "faint" if why_not else "key"),
+            Span(pad_text(text, room), "faint" if why_not else ""),
+            Span(f"  {action.id}" if name_width else "", "faint"),
+        ]
+        return FoundEntry(cut_line(line, width), partial(self.below.perform, action))
+
+    def choose(self) -> None:
+        place = self.found.cursor
+        self.dismiss(self.entries[place].run if place < len(self.entries) else None)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -142,7 +119,7 @@ class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.choose(self.found.cursor)
+        self.choose()
 
     def on_key(self, event: events.Key) -> None:
         if event.key in MOVES:
@@ -157,70 +134,48 @@ class SearchedScreen(ModalScreen[Chosen | None], Generic[Chosen]):
 
     def on_lines_opened(self, event: Lines.Opened) -> None:
         event.stop()
-        self.choose(self.found.cursor)
+        self.choose()
 
 
-class HelpScreen(SearchedScreen[Action]):
+class HelpScreen(SearchedScreen):
     """Lists every action that works on the screen below."""
 
-    PLACEHOLDER: ClassVar[str] = "type to search the keys"
-    HEADING: ClassVar[str] = "Keys of this screen"
+    HEADING = "Keys of this screen"
 
-    def __init__(self, screen: RoomScreen) -> None:
-        super().__init__()
-        self.entries = [HelpEntry(action, screen.keys.keys(action), action.why_not()) for action in screen.listed]
-        self.shown: list[HelpEntry] = []
+    def __init__(self, below: RoomScreen) -> None:
+        super().__init__(below, "type to search the keys")
 
-    def lines_for(self, words: str, width: int) -> list[Line]:
-        self.shown = fitting_entries(self.entries, words)
-        return draw_help(self.shown, width)
-
-    def subtitle_for(self, words: str) -> str:
-        return f"{len(self.shown)} of {len(self.entries)} · Enter runs it · Esc closes"
-
-    def choose(self, index: int) -> None:
-        self.dismiss(self.shown[index].action if index < len(self.shown) else None)
-
-
-class PaletteEntry(NamedTuple):
-    line: Line
-    run: Command
-
-
-class PaletteScreen(SearchedScreen[Command]):
-    """Returns the command to run after it is closed."""
-
-    HEADING: ClassVar[str] = "Everything"
-
-    def __init__(self, screen: RoomScreen) -> None:
-        self.below = screen
-        self.entries: list[PaletteEntry] = []
-        super().__init__()
+    def find(self, words: str, width: int) -> list[FoundEntry]:
+        return [self.entry_of(action, width) for action in self.fitting_actions(words)]
 
     @property
-    def placeholder(self) -> str:
-        if self.below.store.is_watch:
-            return "search commands; also: theme nord, go agent_name"
-        return "search commands; also: slots 24, budget 40, at 12:04, theme nord, go test_name"
+    def count(self) -> str:
+        return f"{len(self.entries)} of {len(self.below.listed)}"
 
-    def lines_for(self, words: str, width: int) -> list[Line]:
-        entries = [
-            HelpEntry(action, self.below.keys.keys(action), action.why_not())
-            for action in self.below.listed
-            if action.is_listed and action.id != "room.palette"
-        ]
-        self.entries = self._commands(words, width)
-        for entry in ranked_entries(entries, words):
-            self.entries.append(PaletteEntry(draw_entry(entry, width), partial(self.below.perform, entry.action)))
-        return [entry.line for entry in self.entries]
 
-    def subtitle_for(self, words: str) -> str:
-        return f"{len(self.entries)} · Enter runs it · Esc closes"
+class PaletteScreen(SearchedScreen):
+    """Lists actions and commands such as `slots 24`."""
 
-    def choose(self, index: int) -> None:
-        self.dismiss(self.entries[index].run if index < len(self.entries) else None)
+    HEADING = "Everything"
 
-    def _commands(self, words: str, width: int) -> list[PaletteEntry]:
+    def __init__(self, below: RoomScreen) -> None:
+        of_sweep = "slots 24, budget 40, at 12:04, theme nord, go test_name"
+        also = "theme nord, go agent_name" if below.store.is_watch else of_sweep
+        super().__init__(below, f"search commands; also: {also}")
+
+    def find(self, words: str, width: int) -> list[FoundEntry]:
+        """Return the commands, then the actions. Those that begin with the first word come first."""
+        first = next(iter(words.casefold().split()), "")
+        actions = [each for each in self.fitting_actions(words) if each.is_listed and each.id != "room.palette"]
+        actions.sort(key=lambda action: not first or not self._begins_with(action, first))
+        return [*self._commands(words, width), *(self.entry_of(action, width) for action in actions)]
+
+    def _begins_with(self, action: Action, word: str) -> bool:
+        name = action.id.partition(".")[2].replace("_", " ")
+        texts = (name, action.label, *self.below.keys.keys(action))
+        return any(text.casefold().startswith(word) for text in texts)
+
+    def _commands(self, words: str, width: int) -> list[FoundEntry]:
         command, _, rest = words.strip().partition(" ")
         rest = rest.strip()
         screen = self.below
@@ -250,7 +205,7 @@ class PaletteScreen(SearchedScreen[Command]):
             return self._tests_to_go_to(rest, width)
         return []
 
-    def _tests_to_go_to(self, rest: str, width: int) -> list[PaletteEntry]:
+    def _tests_to_go_to(self, rest: str, width: int) -> list[FoundEntry]:
         lowered = rest.casefold()
         tests = [test for test in self.below.store.state.records if lowered in test.casefold()][:50]
         return [
@@ -258,9 +213,9 @@ class PaletteScreen(SearchedScreen[Command]):
         ]
 
 
-def _palette_entry(name: str, text: str, width: int, run: Command) -> PaletteEntry:
+def _palette_entry(name: str, text: str, width: int, run: Command) -> FoundEntry:
     column = max(NAME_WIDTH, cell_len(name) + 2)
-    return PaletteEntry(cut_line([Span(pad_text(name, column), "key"), Span(text)], width), run)
+    return FoundEntry(cut_line([Span(pad_text(name, column), "key"), Span(text)], width), run)
 
 
 class FilterLine(Input):

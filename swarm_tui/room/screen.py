@@ -27,12 +27,12 @@ from swarm_tui.room.actions import (
 )
 from swarm_tui.room.agent.actions import ACTIONS as AGENT_ACTIONS
 from swarm_tui.room.dialog import Choosable, PickScreen
-from swarm_tui.room.draw.frame import LOW, draw_footer, draw_header, draw_message, draw_screen_line
+from swarm_tui.room.draw.frame import LOW, draw_footer, draw_message, draw_screen_line
 from swarm_tui.room.external import open_file, open_in_editor
-from swarm_tui.room.lists import FilterLine, HelpScreen, PaletteScreen
+from swarm_tui.room.lists import FilterLine, HelpScreen, PaletteScreen, SearchedScreen
 from swarm_tui.room.notifications import open_changes
 from swarm_tui.room.store import EVERYTHING_CHANGED, VIEW_CHANGED, Store, SweepChanged
-from swarm_tui.room.view import header_facts, screen_facts
+from swarm_tui.room.view import draw_header, screen_facts
 from swarm_tui.room.widgets.border import PanelBorder
 from swarm_tui.room.widgets.lines import Band, Lines
 
@@ -171,10 +171,14 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     def close_something(self) -> bool:
         """Close or clear the innermost thing that `Esc` can close. Return whether there was one."""
-        if not self.filter_words:
-            return False
-        self.set_filter("")
-        return True
+        if self.filter_words:
+            self.set_filter("")
+            return True
+        return self.leave_inner()
+
+    def leave_inner(self) -> bool:
+        """Leave what is open inside this screen, such as a group. Return False if there is nothing."""
+        return False
 
     def border_moved(self) -> None:
         """Adapt the panels next to a dragged border."""
@@ -222,7 +226,10 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     @action(": ctrl+p", "room.palette", "", "Open the palette: actions, and commands such as `slots 24`",
             is_listed=False, is_always_ready=True, watch_description="Open the palette: all actions")  # fmt: skip
     def open_palette(self) -> None:
-        self.room.push_screen(PaletteScreen(self), lambda command: command() if command is not None else None)
+        self._open_list(PaletteScreen(self))
+
+    def _open_list(self, found: SearchedScreen) -> None:
+        self.room.push_screen(found, lambda command: command() if command is not None else None)
 
     @action("Y", "room.copy", "", "Copy the name under the cursor",
             lambda screen: "" if screen.name_to_copy() else "no name under the cursor")  # fmt: skip
@@ -253,8 +260,9 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     @action("q", "room.back", "", "Go back; on the home screen, leave (agents keep running)", is_always_ready=True)
     def go_back(self) -> None:
-        """Return to the previous screen; on the home screen, leave the room."""
-        self.room.go_back()
+        """Leave what is open inside this screen, else this screen; on the home screen, leave the room."""
+        if not self.leave_inner():
+            self.room.go_back()
 
     @action("escape", "room.escape", "", "Close, clear marks, clear the filter, or go back; never leaves",
             is_listed=False, is_always_ready=True)  # fmt: skip
@@ -275,7 +283,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
 
     @action("?", "room.help", "keys", "List and search the keys of this screen", is_always_ready=True)
     def open_help(self) -> None:
-        self.room.push_screen(HelpScreen(self), lambda chosen: self.perform(chosen) if chosen is not None else None)
+        self._open_list(HelpScreen(self))
 
     # Loading.
 
@@ -338,7 +346,8 @@ class RoomScreen(Screen[None], inherit_bindings=False):
     def draw_frame(self) -> None:
         """Draw header and footer if they have changed."""
         width, height = self.size.width or 80, self.size.height or 24
-        lines = draw_header(header_facts(self.store, self), width, 2 if height >= 12 else 1)
+        pills = self.room.view.options.pills
+        lines = draw_header(self.store, width, 2 if height >= 12 else 1, screen=self.TITLE_WORD, shown_pills=pills)
         if height >= LOW:
             lines.append(draw_screen_line(screen_facts(self.store, self.room.review_session, self.NAME), width))
         self.header.show(lines)

@@ -1,62 +1,103 @@
-"""Header, open work and next step of a sweep, and the sweep as plain lines."""
+"""Header, open work and next step of a sweep, and the sweep as plain lines. Without Textual."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.limits.events import dial_words
-from swarm_tui.model.formatting import age, counted, duration, wall_clock
+from swarm_tui.model.formatting import age, clock, counted, duration, wall_clock
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
 from swarm_tui.money.budget import cost_text
 from swarm_tui.money.events import WARNED_AT, Budget
 from swarm_tui.questions.inbox import WAITING_KINDS, Item, ItemKind
 from swarm_tui.room.actions import SCREENS, ScreenEntry
-from swarm_tui.room.draw.frame import HeaderFacts, NextFacts, ScreenFacts, draw_next
+from swarm_tui.room.draw.frame import NextFacts, ScreenFacts, draw_bar, draw_next
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill, word_of
-from swarm_tui.room.draw.spans import text_of
+from swarm_tui.room.draw.spans import Line, Span, cut_line, spread, text_of, whole_entries, width_of
 from swarm_tui.room.grid.draw import changes_of, last_words
 from swarm_tui.room.grid.draw_layout import GridOptions, arrange
 from swarm_tui.room.store import NO_AGENTS, EngineState, Store
 
 if TYPE_CHECKING:
     from swarm_tui.room.fixes.session import ReviewSession
-    from swarm_tui.room.screen import RoomScreen
 
 ONE_DAY: Final = 86_400.0
 
 
-def header_facts(store: Store, screen: RoomScreen | None = None) -> HeaderFacts:
+def draw_header(
+    store: Store, width: int, height: int = 2, *, screen: str = "", shown_pills: Collection[str] = ()
+) -> list[Line]:
+    """Return the header: facts about the sweep, and the bar of states with the pills that filter highlighted."""
+    return [_facts_line(store, screen, width), _bar_line(store.state.counts, shown_pills, width)][: max(1, height)]
+
+
+def _facts_line(store: Store, screen: str, width: int) -> Line:
     state, spec = store.state, store.opened.spec
+    left = [Span(" "), Span(plain(spec.sweep, 60), "strong")]
+    if screen:
+        left += [Span(" · ", "faint"), Span(screen, "accent")]
     status, role = _status(store)
+    elapsed, rest = _elapsed(store), _seconds_left(store)
+    facts = [
+        (status, role),
+        ("not verified" if spec.why_not_verified else "", "warning"),
+        (f"{age(store.live_clock() - store.past.at)} · ] later" if store.past is not None else "", role),
+        (clock(elapsed) if elapsed is not None else "", ""),
+        (f"~{clock(rest)} left" if rest is not None else "", "dim"),
+    ]
+    entries: list[list[Span]] = [[Span(text, style)] for text, style in facts if text]
+    if not store.is_watch:
+        dial = dial_words(state.access.dial, state.slots, store.clock()) if store.engine is EngineState.RUNNING else ""
+        words = dial or f"{state.slots_in_use}/{state.slots}"
+        slots = [Span("slots ", "dim"), Span(words, "warning" if dial else "")]
+        if store.wanted_slots != state.slots:
+            slots.append(Span(f"→{store.wanted_slots}", "pending"))
+        # On a narrow terminal, the reason for the throttle has priority over the time.
+        entries.insert(len(entries) if not dial else bool(status), slots)
+    if cost := cost_text(state, is_imputed=spec.is_cost_imputed):
+        # So has a budget that is nearly used up.
+        cost_role = _cost_role(state.budget)
+        entries.insert(bool(status) if cost_role else len(entries), [Span(cost, cost_role)])
+    right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Span(" ")]
+    about = " · ".join(filter(None, (plain(spec.title, 60), _place(spec) if not store.is_watch else "")))
+    if about and width_of(left) + len(about) + width_of(right) + 4 <= width:
+        left += [Span("  "), Span(about, "dim")]
+    return spread(left, right, width)
+
+
+def _elapsed(store: Store) -> float | None:
+    """Return the duration of the sweep in seconds, or None if it has not started."""
+    state = store.state
     is_moving = store.engine in (EngineState.RUNNING, EngineState.PAST) and state.ended_at is None
-    integrating = store.integration_progress()
     end = store.clock() if is_moving else state.ended_at or state.last_at
-    return HeaderFacts(
-        sweep=plain(spec.sweep, 60),
-        title=plain(spec.title, 60),
-        place=_place(spec) if not store.is_watch else "",
-        elapsed=end - state.started_at if state.started_at is not None and not store.is_watch else None,
-        left=store.seconds_left() if integrating is None else integrating.seconds_left,
-        slots=state.slots,
-        has_slots=not store.is_watch,
-        dial=dial_words(state.access.dial, state.slots, store.clock()) if store.engine is EngineState.RUNNING else "",
-        wanted_slots=store.wanted_slots,
-        active=state.slots_in_use,
-        cost=cost_text(state, is_imputed=spec.is_cost_imputed),
-        cost_role=_cost_role(state.budget),
-        counts=state.counts,
-        shown_pills=screen.room.view.options.pills if screen is not None else frozenset(),
-        status=status,
-        status_role=role,
-        caveat="not verified" if spec.why_not_verified else "",
-        status_more=f"{age(store.live_clock() - store.past.at)} · ] later" if store.past is not None else "",
-        screen=screen.TITLE_WORD if screen is not None else "",
-    )
+    return end - state.started_at if state.started_at is not None and not store.is_watch else None
+
+
+def _seconds_left(store: Store) -> float | None:
+    integrating = store.integration_progress()
+    return store.seconds_left() if integrating is None else integrating.seconds_left
+
+
+def _bar_line(counts: Mapping[str, int], shown_pills: Collection[str], width: int) -> Line:
+    total = sum(counts.values())
+    pills = []
+    for pill, marks in PILLS.items():
+        number = sum(counts.get(mark, 0) for mark in marks)
+        if number or pill in shown_pills:
+            mark = mark_of_pill(pill)
+            role = mark.role if not shown_pills or pill in shown_pills else "faint"
+            role += " underline" if pill in shown_pills else ""
+            pills.append([Span(f"{mark.glyph}{number:,}", role, f"pill:{pill}")])
+    pills_line = whole_entries([*pills, [Span(f"{total:,}", "dim")]], max(10, width - 2), 1)
+    room = width - width_of(pills_line) - 4
+    if room < 12 or not total:
+        return cut_line([Span(" "), *pills_line], width)
+    return [Span(" "), *draw_bar(counts, room), Span("  "), *pills_line, Span(" ")]
 
 
 def _cost_role(budget: Budget) -> str:
@@ -201,23 +242,23 @@ def plain_lines_of(store: Store) -> Iterator[str]:
 
 
 def _sweep(store: Store) -> Iterator[str]:
-    facts = header_facts(store)
-    state = f"at {wall_clock(store.past.at)}" if store.past is not None else facts.status
-    state = state or ("running" if store.state.ended_why is None else store.state.ended_why)
-    if facts.caveat:
-        state = f"{state}, {facts.caveat}"
-    yield f"Sweep {facts.sweep}: {state}" if not store.is_watch else "Agents of mngr"
+    spec, state = store.opened.spec, store.state
+    status = f"at {wall_clock(store.past.at)}" if store.past is not None else _status(store)[0]
+    status = status or ("running" if state.ended_why is None else state.ended_why)
+    caveat = ", not verified" if spec.why_not_verified else ""
+    yield f"Sweep {plain(spec.sweep, 60)}: {status}{caveat}" if not store.is_watch else "Agents of mngr"
     counts = []
     for pill, marks in PILLS.items():
-        if number := sum(facts.counts.get(mark, 0) for mark in marks):
+        if number := sum(state.counts.get(mark, 0) for mark in marks):
             counts.append(f"{number:,} {mark_of_pill(pill).word}")
     yield ", ".join(counts)
-    numbers = [f"slots {facts.active} of {facts.slots}"] if facts.has_slots else []
-    if facts.elapsed is not None:
-        numbers.append(f"for {duration(facts.elapsed)}")
-    if facts.left is not None:
-        numbers.append(f"about {duration(facts.left)} left")
-    numbers += [f"cost {facts.cost}"] if facts.cost else []
+    numbers = [f"slots {state.slots_in_use} of {state.slots}"] if not store.is_watch else []
+    if (elapsed := _elapsed(store)) is not None:
+        numbers.append(f"for {duration(elapsed)}")
+    if (left := _seconds_left(store)) is not None:
+        numbers.append(f"about {duration(left)} left")
+    cost = cost_text(state, is_imputed=spec.is_cost_imputed)
+    numbers += [f"cost {cost}"] if cost else []
     yield from [", ".join(numbers)] if numbers else []
     integrating = store.integration_progress()
     if integrating is not None:

@@ -14,14 +14,13 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.questions.inbox import find_groups
 from swarm_tui.room.app import RoomApp
-from swarm_tui.room.draw.frame import draw_header
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill, word_of
 from swarm_tui.room.draw.spans import text_of
 from swarm_tui.room.grid.draw_layout import GROUPINGS, GridOptions, arrange
 from swarm_tui.room.grid.screen import GridScreen
 from swarm_tui.room.settings import Settings
 from swarm_tui.room.store import Store, SweepConclusions
-from swarm_tui.room.view import header_facts, open_items, screen_facts
+from swarm_tui.room.view import draw_header, open_items, screen_facts
 from swarm_tui.simulate.feeder import main as feed
 from tests.room.scenes import NOW, press
 from tests.waiting import eventually
@@ -54,7 +53,7 @@ def differences(store: Store, truth: SweepState, grouping: str) -> list[str]:
     records = list(truth.records.values())
     marks = Counter(record.mark for record in records)
     found = []
-    header = [text_of(line) for line in draw_header(header_facts(store), 400)]
+    header = [text_of(line) for line in draw_header(store, 400)]
     for pill, names in PILLS.items():
         number = sum(marks[name] for name in names)
         if number and f"{mark_of_pill(pill).glyph}{number:,}" not in header[1].split():

@@ -204,7 +204,7 @@ class AgentScreen(RoomScreen):
         self._record = record
         self.captured.show_record(record)
         self.changes.show_record(record)
-        folder = self._folder(record)
+        folder = self.room.agents.folder_of(record)
         if is_due:
             self._searched_at = now
             self._update_transcript(record, folder)
@@ -222,12 +222,6 @@ class AgentScreen(RoomScreen):
         self.room.current_test = record.test
         if self.tab == "file":
             self.show_tab("tries")
-
-    def _folder(self, record: TestRecord) -> Path | None:
-        try:
-            return self.store.folder.agent(record.agent)
-        except ValueError:
-            return None
 
     def _update_transcript(self, record: TestRecord, folder: Path | None) -> None:
         """Open the agent's transcript if it exists and is not open yet, else build one."""
@@ -373,35 +367,22 @@ class AgentScreen(RoomScreen):
     def close_something(self) -> bool:
         if super().close_something():
             return True
-        if self._close_diff():
-            return True
-        if self.tab == "file":
-            self._close_file()
-        elif self.is_errors_only:
-            self.switch_errors_only()
+        if not self.is_errors_only:
+            return False
+        self.switch_errors_only()
+        return True
+
+    def leave_inner(self) -> bool:
+        """Return from a single diff to the list of changes, or from a file to the list of files."""
+        if self.tab == "changes" and self.changes.is_diff_alone:
+            self.changes.set_diff_alone(is_alone=False)
+            self.set_focus(self.changes.lines)
+        elif self.tab == "file":
+            self._file = None
+            self.show_tab("tries")
         else:
             return False
         return True
-
-    def go_back(self) -> None:
-        if self._close_diff():
-            return
-        if self.tab == "file":
-            self._close_file()
-        else:
-            super().go_back()
-
-    def _close_diff(self) -> bool:
-        """Return from a single diff to the list of changes. Return whether a diff was open."""
-        is_alone = self.tab == "changes" and self.changes.is_diff_alone
-        if is_alone:
-            self.changes.set_diff_alone(is_alone=False)
-            self.set_focus(self.changes.lines)
-        return is_alone
-
-    def _close_file(self) -> None:
-        self._file = None
-        self.show_tab("tries")
 
     # Actions.
 

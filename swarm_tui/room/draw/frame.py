@@ -1,109 +1,14 @@
-"""Header, line of screens, footer."""
+"""Bar of states, line of screens, next steps, footer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from swarm_tui.model.formatting import clock, counted
+from swarm_tui.model.formatting import counted
 from swarm_tui.room.actions import Action, KeyMap, key_name
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 from swarm_tui.room.draw.spans import Line, Span, cut_line, spread, whole_entries, width_of
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderFacts:
-    """Data of the header."""
-
-    sweep: str
-    title: str
-    place: str
-    """`main@3f1764b`"""
-    elapsed: float | None
-    left: float | None
-    """Seconds to the end; None without a forecast."""
-    slots: int
-    dial: str
-    """`6 of 24: limited until 18:22`; empty if the throttle is off."""
-    wanted_slots: int
-    active: int
-    cost: str
-    """`$3.42/20`, `$3.42 imputed`; empty if unknown."""
-    cost_role: str
-    counts: Mapping[str, int]
-    shown_pills: frozenset[str]
-    """The pills that filter; empty if all states are shown."""
-    status: str = ""
-    """Status such as `held`, `engine gone` or `finished`."""
-    status_role: str = ""
-    caveat: str = ""
-    """A warning about all results, such as `not verified`."""
-    status_more: str = ""
-    """Details of the status, shown if they fit."""
-    screen: str = ""
-    has_slots: bool = True
-
-
-def draw_header(facts: HeaderFacts, width: int, height: int = 2) -> list[Line]:
-    return [_facts_line(facts, width), _bar_line(facts, width)][: max(1, height)]
-
-
-def _facts_line(facts: HeaderFacts, width: int) -> Line:
-    left = [Span(" "), Span(facts.sweep, "strong")]
-    if facts.screen:
-        left += [Span(" · ", "faint"), Span(facts.screen, "accent")]
-    about = " · ".join(word for word in (facts.title, facts.place) if word)
-    entries: list[list[Span]] = []
-    if facts.status:
-        entries.append([Span(facts.status, facts.status_role)])
-    if facts.caveat:
-        entries.append([Span(facts.caveat, "warning")])
-    if facts.status_more:
-        entries.append([Span(facts.status_more, facts.status_role)])
-    if facts.elapsed is not None:
-        entries.append([Span(clock(facts.elapsed))])
-    if facts.left is not None:
-        entries.append([Span(f"~{clock(facts.left)} left", "dim")])
-    slots = [
-        Span("slots ", "dim"),
-        Span(facts.dial or f"{facts.active}/{facts.slots}", "warning" if facts.dial else ""),
-    ]
-    if facts.wanted_slots != facts.slots:
-        slots.append(Span(f"→{facts.wanted_slots}", "pending"))
-    # On a narrow terminal, the reason for the throttle has priority over the time.
-    if facts.has_slots:
-        entries.insert(len(entries) if not facts.dial else bool(facts.status), slots)
-    if facts.cost:
-        # So has a budget that is nearly used up.
-        entries.insert(bool(facts.status) if facts.cost_role else len(entries), [Span(facts.cost, facts.cost_role)])
-    right = [*whole_entries(entries, max(0, width - width_of(left) - 3), 3), Span(" ")]
-    if about and width_of(left) + len(about) + width_of(right) + 4 <= width:
-        left += [Span("  "), Span(about, "dim")]
-    return spread(left, right, width)
-
-
-def _bar_line(facts: HeaderFacts, width: int) -> Line:
-    total = sum(facts.counts.values())
-    pills = _pills(facts)
-    pills_line = whole_entries([*pills, [Span(f"{total:,}", "dim")]], max(10, width - 2), 1)
-    room = width - width_of(pills_line) - 4
-    if room < 12 or not total:
-        return cut_line([Span(" "), *pills_line], width)
-    return [Span(" "), *draw_bar(facts.counts, room), Span("  "), *pills_line, Span(" ")]
-
-
-def _pills(facts: HeaderFacts) -> list[list[Span]]:
-    pills = []
-    for pill, marks in PILLS.items():
-        number = sum(facts.counts.get(mark, 0) for mark in marks)
-        if not number and pill not in facts.shown_pills:
-            continue
-        mark = mark_of_pill(pill)
-        role = mark.role if not facts.shown_pills or pill in facts.shown_pills else "faint"
-        role += " underline" if pill in facts.shown_pills else ""
-        pills.append([Span(f"{mark.glyph}{number:,}", role, f"pill:{pill}")])
-    return pills
 
 
 def draw_bar(counts: Mapping[str, int], width: int) -> list[Span]:

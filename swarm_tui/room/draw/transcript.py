@@ -18,7 +18,6 @@ from swarm_tui.model.results import MARKS
 from swarm_tui.model.spec import name_of_test
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.room.draw.spans import Line, Span, cut_line, cut_middle, pad_text, width_of
-from swarm_tui.room.draw.spans import Line as DrawnLine
 from swarm_tui.transcripts.entries import Role
 from swarm_tui.transcripts.layout import TextLine, TextStyle
 from swarm_tui.transcripts.merged import MergedEntry
@@ -68,7 +67,7 @@ STYLE_OF: Final = {
 }
 
 
-def draw_transcript_line(line: TextLine, found: str = "") -> DrawnLine:
+def draw_transcript_line(line: TextLine, found: str = "") -> Line:
     """Return the line as parts. The words in `found` are highlighted."""
     role = ROLE_OF[line.role]
     parts = [Span(line.prefix, "failed" if line.is_error and line.prefix.strip() else "faint")]

@@ -451,14 +451,7 @@ class FixesScreen(RoomScreen):
             self.session.set_filter(words)
             self.show_session()
 
-    def close_something(self) -> bool:
-        return super().close_something() or self._leave_split()
-
-    def go_back(self) -> None:
-        if not self._leave_split():
-            super().go_back()
-
-    def _leave_split(self) -> bool:
+    def leave_inner(self) -> bool:
         return self.session is not None and self.session.leave_split()
 
     # Verdicts.

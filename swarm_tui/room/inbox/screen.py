@@ -255,19 +255,11 @@ class InboxScreen(RoomScreen):
             return True
         return super().press_key(event)
 
-    def close_something(self) -> bool:
-        if super().close_something():
-            return True
-        if self.session.opened is None:
-            return False
-        self.session.close_group()
-        return True
-
-    def go_back(self) -> None:
-        if self.session.opened is None:
-            super().go_back()
-        else:
+    def leave_inner(self) -> bool:
+        is_open = self.session.opened is not None
+        if is_open:
             self.session.close_group()
+        return is_open
 
     # Actions.
 
