@@ -130,6 +130,8 @@ def use(program: Path, folder: Path, version: str) -> None:
     told = run([program, "--version"], environment, folder)
     if told != f"swarm-tui {__version__}\n":
         raise InstallFailed(f"its version is {told!r}")
+    if "# swarm-tui" not in run([program, "--skill"], environment, folder):
+        raise InstallFailed("the page of --skill is missing")
     sweep = folder / "sweep"
     run(
         [program, "simulate", "--headless", "--tests", "12", "--ahead", "1", "--seconds", "0", sweep],
@@ -272,10 +274,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="swarm-installs-") as place:
         programs = Path(place) / "tools" / "bin"
         run([sys.executable, "-m", "venv", programs.parent], scrubbed_environment())
-        run([programs / "pip", "install", "--quiet", "uv", "pipx"], scrubbed_environment())
+        run([programs / "pip", "install", "--quiet", "uv", "pipx", "twine"], scrubbed_environment())
         tools = Tools(programs, settings_of_pip(programs / "pip"))
         source, wheel = build(tools)
-        print(f"built {source.name} and, from it, {wheel.name}", flush=True)
+        run([programs / "twine", "check", "--strict", source, wheel], scrubbed_environment())
+        print(f"built {source.name} and, from it, {wheel.name}; twine accepts both", flush=True)
         failures, untried, pythons = missing_files(source, wheel), [], {}
         for version in PYTHONS:
             try:
