@@ -490,34 +490,13 @@ class TestRun:
         return self.outcomes.get(test) == "passed"
 
 
-async def run_chosen_tests(
-    python: str,
-    copy: Path,
-    arguments: Mapping[str, str],
-    *,
-    folder: str = "",
-    import_roots: Sequence[str] = (".",),
-    first_on_path: Sequence[str] = (),
-    options: Sequence[str] = (),
-    variables: Mapping[str, str] | None = None,
-    timeout: float,
-    runner: BoundedRunner = UNCONFINED,
-    tell: Tell | None = None,
-) -> TestRun:
-    """Run tests once, from a folder of the copy. Tests that the copy does not have are missing from the results.
+async def run_tests(sessions: PytestSessions, arguments: Mapping[str, str], tell: Tell | None = None) -> TestRun:
+    """Run tests in one session, or in more if a session stops early, until the result of each test is known.
 
-    `arguments` has the command-line argument of each node id. `first_on_path` are folders outside the copy. Only our
-    plugin's report of a complete session counts, because the exit code includes coverage, other plugins and other
-    tests. `tell` gets the number of finished tests while it grows.
+    `arguments` has the command-line argument of each node id. Tests that the copy does not have are missing from the
+    results. Only our plugin's report of a complete session counts, because the exit code includes coverage, other
+    plugins and other tests. `tell` gets the number of finished tests while it grows.
     """
-    sessions = _SessionsHere(
-        python, copy, folder, import_roots, first_on_path, options, variables or {}, timeout, runner
-    )
-    return await run_in_sessions(sessions, arguments, tell)
-
-
-async def run_in_sessions(sessions: PytestSessions, arguments: Mapping[str, str], tell: Tell | None = None) -> TestRun:
-    """Run tests in one session, or in more if a session stops early, until the result of each test is known."""
     outcomes: dict[str, str] = {}
     failures: dict[str, str] = {}
     complaint, is_complete = "", True
@@ -595,24 +574,24 @@ def session_words(scratch: Path | str, options: Sequence[str], words: Sequence[s
     """Return the arguments of `run_pytest.py`.
 
     All tests must run, even if the project sets -x or --maxfail. The workers of xdist get the plugin by name.
-    the plugin by its name.
     """
     return ["-p", "swarm_live", *options, *cache_words(scratch, options), "--maxfail=0", "--", *words]
 
 
 @dataclass(frozen=True, slots=True)
-class _SessionsHere:
-    """Calls pytest on this machine."""
+class SessionsHere:
+    """Calls pytest on this machine, from a folder of the copy."""
 
     python: str
     copy: Path
-    folder: str
-    import_roots: Sequence[str]
-    first_on_path: Sequence[str]
-    options: Sequence[str]
-    variables: Mapping[str, str]
     timeout: float
-    runner: BoundedRunner
+    folder: str = ""
+    import_roots: Sequence[str] = (".",)
+    first_on_path: Sequence[str] = ()
+    """Folders outside the copy."""
+    options: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    runner: BoundedRunner = UNCONFINED
 
     async def run(self, words: Sequence[str], tell: Tell | None, before: int) -> PytestSession:
         with tempfile.TemporaryDirectory(prefix="swarm-tests-", ignore_cleanup_errors=True) as scratch_folder:

@@ -255,19 +255,8 @@ def hand_over(
         names = write_patches(review, preview, arguments.patches)
         print("\n".join(str(arguments.patches / name) for name in names))
         print(f"{counted(len(names), 'patch', 'patches')}: `git am {arguments.patches}/*.patch`", file=sys.stderr)
-    if arguments.pr:
-        _pull_request(review, verdicts, preview, arguments, sweep, base, weaker)
-
-
-def _pull_request(
-    review: Review,
-    verdicts: Mapping[str, Verdict],
-    preview: Preview,
-    arguments: argparse.Namespace,
-    sweep: str,
-    base: str,
-    weaker: Mapping[str, Sequence[str]],
-) -> None:
+    if not arguments.pr:
+        return
     request = pull_request(review, preview, verdicts, sweep, weaker)
     if arguments.push is None:
         print(f"{request.title}\n\n{request.body}", end="")

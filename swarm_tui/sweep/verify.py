@@ -26,7 +26,7 @@ from swarm_tui.adapters.pytest import (
     TestRun,
     pytest_argument,
     read_report,
-    run_in_sessions,
+    run_tests,
     run_variables,
     session_words,
 )
@@ -275,7 +275,7 @@ class RunsOnHost:
         try:
             file = self._context.state.record_of(test).file
             sessions = SessionsOnHost(spec, host, number, commit, timeout)
-            return await run_in_sessions(sessions, {test: pytest_argument(test, file, spec.folder)})
+            return await run_tests(sessions, {test: pytest_argument(test, file, spec.folder)})
         finally:
             self._free.put_nowait(number)
 

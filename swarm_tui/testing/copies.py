@@ -32,10 +32,11 @@ from swarm_tui.adapters.pytest import (
     PLUGIN_FOLDER,
     Collected,
     PytestAdapter,
+    SessionsHere,
     SetUpFailed,
     TestRun,
-    run_chosen_tests,
     run_command,
+    run_tests,
 )
 from swarm_tui.adapters.python_env import activation, make_own_venv
 from swarm_tui.adapters.scratch import ScratchFolder
@@ -282,17 +283,19 @@ class TestCopies:
                     timeout=timeout,
                     runner=await self._runner(copy),
                 )
-            return await run_chosen_tests(
-                await self._python_in(copy),
-                copy.folder,
+            return await run_tests(
+                SessionsHere(
+                    await self._python_in(copy),
+                    copy.folder,
+                    folder=self.settings.folder,
+                    import_roots=self.settings.import_roots,
+                    first_on_path=first_on_path,
+                    options=self.settings.options,
+                    variables={**self._variables(copy), **(variables(copy.folder) if variables else {})},
+                    timeout=timeout,
+                    runner=await self._runner(copy, *first_on_path, writable=writable),
+                ),
                 {test: self.arguments.get(test, test) for test in tests},
-                folder=self.settings.folder,
-                import_roots=self.settings.import_roots,
-                first_on_path=first_on_path,
-                options=self.settings.options,
-                variables={**self._variables(copy), **(variables(copy.folder) if variables else {})},
-                timeout=timeout,
-                runner=await self._runner(copy, *first_on_path, writable=writable),
                 tell=tell,
             )
 

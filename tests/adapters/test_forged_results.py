@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.pytest import TestRun, read_report, run_chosen_tests
+from swarm_tui.adapters.pytest import SessionsHere, TestRun, read_report, run_tests
 from tests.git_project import PYTEST_INI
 from tests.waiting import PATIENCE
 
@@ -139,7 +139,7 @@ async def run(copy: Path, files: dict[str, str]) -> TestRun:
     for name, content in {"pytest.ini": PYTEST_INI, "test_it.py": TESTS, "program.py": PROGRAM, **files}.items():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_text(content)
-    return await run_chosen_tests(sys.executable, copy, {name: name for name in NAMES}, timeout=PATIENCE)
+    return await run_tests(SessionsHere(sys.executable, copy, timeout=PATIENCE), {name: name for name in NAMES})
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.pytest import TestRun, run_chosen_tests
+from swarm_tui.adapters.pytest import SessionsHere, TestRun, run_tests
 from swarm_tui.model.run_limits import RunLimits, own_variables
 from tests.git_project import PYTEST_INI
 from tests.waiting import PATIENCE
@@ -65,12 +65,9 @@ async def run(tmp_path: Path, limits: RunLimits, *names: str) -> TestRun:
     (tmp_path / "test_it.py").write_text(TESTS)
     own = own_variables(1, str(tmp_path), limits)
     Path(own["TMPDIR"]).mkdir(exist_ok=True)
-    return await run_chosen_tests(
-        sys.executable,
-        tmp_path,
+    return await run_tests(
+        SessionsHere(sys.executable, tmp_path, variables=own, timeout=PATIENCE),
         {f"test_it.py::test_{name}": f"test_it.py::test_{name}" for name in names},
-        variables=own,
-        timeout=PATIENCE,
     )
 
 

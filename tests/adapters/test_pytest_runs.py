@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.pytest import ARGUMENTS_LIMIT, run_chosen_tests
+from swarm_tui.adapters.pytest import ARGUMENTS_LIMIT, SessionsHere, run_tests
 from tests.git_project import PYTEST_INI
 from tests.waiting import PATIENCE
 
@@ -36,7 +36,7 @@ def copy(tmp_path: Path) -> Path:
 
 async def outcomes(copy: Path, *names: str, folder: str = "") -> dict[str, str]:
     tests = {f"tests/test_it.py::{name}": f"{'' if folder else 'tests/'}test_it.py::{name}" for name in names}
-    run = await run_chosen_tests(sys.executable, copy, tests, folder=folder, timeout=PATIENCE)
+    run = await run_tests(SessionsHere(sys.executable, copy, folder=folder, timeout=PATIENCE), tests)
     return {test.partition("::")[2]: result for test, result in run.outcomes.items()}
 
 
@@ -66,11 +66,9 @@ async def test_missing_test_does_not_stop_others(copy: Path) -> None:
 
 async def test_failed_collection_has_reason(copy: Path) -> None:
     (copy / "where.py").write_text("PLACE = \n")
-    run = await run_chosen_tests(
-        sys.executable,
-        copy,
+    run = await run_tests(
+        SessionsHere(sys.executable, copy, timeout=PATIENCE),
         {"tests/test_it.py::test_good": "tests/test_it.py::test_good"},
-        timeout=PATIENCE,
     )
     assert run.outcomes == {}
     assert not run.is_green("tests/test_it.py::test_good")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.pytest import PytestAdapter, TestRun, run_chosen_tests
+from swarm_tui.adapters.pytest import PytestAdapter, SessionsHere, TestRun, run_tests
 from swarm_tui.errors import AdapterError, UsageError
 from tests.git_project import PYTEST_INI
 from tests.waiting import PATIENCE
@@ -57,8 +57,8 @@ def make_copy(root: Path, addopts: str = "", conftest: str = "") -> Path:
 
 async def run(copy: Path, *names: str, options: tuple[str, ...] = ()) -> TestRun:
     tests = {name: f"test_it.py::test_{name}" for name in names}
-    made = await run_chosen_tests(
-        sys.executable, copy, {test: test for test in tests.values()}, options=options, timeout=PATIENCE
+    made = await run_tests(
+        SessionsHere(sys.executable, copy, options=options, timeout=PATIENCE), {test: test for test in tests.values()}
     )
     named = {test: name for name, test in tests.items()}
     return TestRun({named[test]: result for test, result in made.outcomes.items()}, made.complaint, made.is_complete)
@@ -174,12 +174,9 @@ async def test_single_run_omits_configured_files(tmp_path: Path) -> None:
     collected = await PytestAdapter(sys.executable, copy).collect([])
     kept = "-p no:hypothesispytest -k 'not unexpected' -W ignore --ignore=test_it.py.bak"
     assert collected.single_run == ("-o", f"addopts={kept}")
-    made = await run_chosen_tests(
-        sys.executable,
-        copy,
+    made = await run_tests(
+        SessionsHere(sys.executable, copy, options=collected.single_run, timeout=PATIENCE),
         {"test_it.py::test_good": "test_it.py::test_good"},
-        options=collected.single_run,
-        timeout=PATIENCE,
     )
     assert made.outcomes == {"test_it.py::test_good": "passed"}
 
@@ -234,10 +231,10 @@ async def test_tests_of_plugin_are_selected_by_id(tmp_path: Path) -> None:
     assert len(tests) == 6
     one, two = (f"test_it.py::TestQuery_{name}::test_select[c]" for name in ("sqlite+one", "sqlite[two]"))
     options = collected.single_run
-    made = await run_chosen_tests(sys.executable, copy, {one: one}, options=options, timeout=PATIENCE)
+    made = await run_tests(SessionsHere(sys.executable, copy, options=options, timeout=PATIENCE), {one: one})
     assert (made.outcomes, made.is_complete) == ({one: "passed"}, True)
-    made = await run_chosen_tests(
-        sys.executable, copy, {test: test for test in tests}, options=options, timeout=PATIENCE
+    made = await run_tests(
+        SessionsHere(sys.executable, copy, options=options, timeout=PATIENCE), {test: test for test in tests}
     )
     assert sorted(made.outcomes) == sorted(tests)
     assert (made.outcomes[one], made.outcomes[two]) == ("passed", "failed")
@@ -254,11 +251,10 @@ async def test_whole_file_beside_a_selected_test_is_run_whole(tmp_path: Path) ->
 
 async def test_selected_test_that_does_not_exist_is_not_reported(tmp_path: Path) -> None:
     test = "test_it.py::test_nowhere"
-    made = await run_chosen_tests(
-        sys.executable,
-        make_copy(tmp_path / "copy"),
+    made = await run_tests(
+        SessionsHere(
+            sys.executable, make_copy(tmp_path / "copy"), options=("-o", "swarm_select=true"), timeout=PATIENCE
+        ),
         {test: test},
-        options=("-o", "swarm_select=true"),
-        timeout=PATIENCE,
     )
     assert made.outcomes == {}

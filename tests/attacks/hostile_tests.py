@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from swarm_tui.adapters.processes.confinement import BoundedRunner
-from swarm_tui.adapters.pytest import run_chosen_tests
+from swarm_tui.adapters.pytest import SessionsHere, run_tests
 from swarm_tui.model.run_limits import RunLimits, own_variables
 from tests.attacks.hostile_programs import OWN_END, is_there
 from tests.attacks.tricks import Trick
@@ -47,8 +47,8 @@ def run_bomb(root: Path, dice: random.Random) -> Iterator[str]:
     own = own_variables(1, str(root), RunLimits(memory_limit=MEMORY)) | {"HOSTILE_MARK": mark}
     Path(own["TMPDIR"]).mkdir()
     tests = {f"test_it.py::test_{each}": f"test_it.py::test_{each}" for each in ("good", "bomb", "last")}
-    run = run_chosen_tests(
-        sys.executable, root, tests, variables=own, timeout=TIME_LIMIT, runner=BoundedRunner(PROCESSES)
+    run = run_tests(
+        SessionsHere(sys.executable, root, variables=own, timeout=TIME_LIMIT, runner=BoundedRunner(PROCESSES)), tests
     )
     outcomes = list(asyncio.run(run).outcomes.values())
     if outcomes != ["passed", "failed", "passed"]:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from swarm_tui.adapters.processes.environment import scrubbed_environment
-from swarm_tui.adapters.pytest import run_chosen_tests
+from swarm_tui.adapters.pytest import SessionsHere, run_tests
 from swarm_tui.journal.folder import list_sweeps
 from swarm_tui.model.report import IntegratorReport, parse_integrator_report
 from swarm_tui.model.spec import SweepSpec
@@ -187,7 +187,7 @@ async def test_integrated_branch_has_fewer_failures(played: Played, tmp_path: Pa
         copy.git("fetch", "--quiet", str(played.repository), name)
         copy.git("checkout", "--quiet", "FETCH_HEAD")
         tests = {test["test"]: test["test"] for test in played.status["tests"]}
-        run = await run_chosen_tests(sys.executable, copy.root, tests, timeout=PATIENCE)
+        run = await run_tests(SessionsHere(sys.executable, copy.root, timeout=PATIENCE), tests)
         failing[name] = sum(result == "failed" for result in run.outcomes.values())
     on_base, on_branch = failing.values()
     assert on_base >= 19

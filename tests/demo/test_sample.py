@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.git import Repository
-from swarm_tui.adapters.pytest import run_chosen_tests
+from swarm_tui.adapters.pytest import SessionsHere, run_tests
 from swarm_tui.agents.offline.records import Record, parse_record
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.demo import IDENTITY, RECORDS, SAMPLE, sample_repository
@@ -112,7 +112,7 @@ async def test_better_test_detects_fix_that_hides_bug(tmp_path: Path) -> None:
 
 
 async def run(copy: Path, tests: list[str]) -> dict[str, str]:
-    made = await run_chosen_tests(sys.executable, copy, {test: test for test in tests}, timeout=PATIENCE)
+    made = await run_tests(SessionsHere(sys.executable, copy, timeout=PATIENCE), {test: test for test in tests})
     assert not made.complaint
     return {test: made.outcomes[test] for test in tests}
 
