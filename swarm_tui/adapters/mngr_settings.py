@@ -165,25 +165,26 @@ class MngrHost:
 
 
 def read_hosts(host_dir: Path, project: Path | None = None) -> list[MngrHost]:
-    """Return the hosts of the user's and the project's settings, by name. The project overrides the user."""
+    """Return the hosts of the user's and the project's settings, by name."""
+    providers = _read_providers(host_dir, project)
+    hosts = [host for name, (path, content) in providers.items() for host in _hosts_of(name, content, path)]
+    return sorted(hosts, key=lambda host: host.shown)
+
+
+def provider_settings(host_dir: Path, project: Path | None, provider: str) -> dict[str, Any]:
+    """Return mngr's settings of a provider; empty if there are none."""
+    _, content = _read_providers(host_dir, project).get(provider, (None, {}))
+    return content
+
+
+def _read_providers(host_dir: Path, project: Path | None) -> dict[str, tuple[Path, dict[str, Any]]]:
+    """Return the settings of each provider, with the last file that sets it. The project overrides the user."""
     providers: dict[str, tuple[Path, dict[str, Any]]] = {}
     own = user_settings(host_dir)
     for path in (*((own,) if own is not None else ()), *project_settings(project)):
         for name, content in _providers_of(_parsed(path)):
             providers[name] = (path, {**providers.get(name, (path, {}))[1], **content})
-    hosts = [host for name, (path, content) in providers.items() for host in _hosts_of(name, content, path)]
-    return sorted(hosts, key=lambda host: host.shown)
-
-
-def provider_settings(host_dir: Path, project: Path | None, provider: str) -> dict[str, Any] | None:
-    """Return mngr's settings of a provider; None if there are none."""
-    own = user_settings(host_dir)
-    found: dict[str, Any] | None = None
-    for path in (*((own,) if own is not None else ()), *project_settings(project)):
-        for name, content in _providers_of(_parsed(path)):
-            if name == provider:
-                found = (found or {}) | content
-    return found
+    return providers
 
 
 def find_host(hosts: list[MngrHost], name: str) -> MngrHost:

@@ -37,7 +37,7 @@ def check_provider_options(options: RunOptions) -> None:
 
 async def check_provider(mngr: MngrAdapter, provider: str, host_dir: Path, project: Path | None) -> str:
     """Return mngr's folder on the hosts of a provider; raise an error if mngr cannot create hosts now."""
-    settings = provider_settings(host_dir, project, provider) or {}
+    settings = provider_settings(host_dir, project, provider)
     backend = str(settings.get("backend") or provider)
     if backend == "ssh":
         raise UsageError(
