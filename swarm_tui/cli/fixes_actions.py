@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from swarm_tui.adapters.forge import find_forge, open_pull_request, push_branch
 from swarm_tui.adapters.git import Repository
 from swarm_tui.cli.engine_requests import send_request
 from swarm_tui.cli.sweeps import chosen_sweep
@@ -28,7 +27,7 @@ from swarm_tui.model.test_strength import TestStrength
 from swarm_tui.model.text import is_safe_to_print, plain
 from swarm_tui.review.apply import applied_branch, apply_plan, checkout_hint, plan_apply, reviewed_branch
 from swarm_tui.review.changes import Change, Kind, Preview
-from swarm_tui.review.hand_over import pull_request, write_patches
+from swarm_tui.review.hand_over import find_forge, open_pull_request, pull_request, push_branch, write_patches
 from swarm_tui.review.open import hunk_text, review_sweep
 from swarm_tui.review.ranking import read_measured_effects
 from swarm_tui.review.review import Review

@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping
 from fnmatch import translate
 from typing import Final
 
-from swarm_tui.model.masking import is_secret_name
-from swarm_tui.model.secret_forms import FORMS
+from swarm_tui.model.masking import FORMS, is_secret_name
 
 ALLOWED: Final[tuple[tuple[str, str], ...]] = (
     (

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.adapters.forge import open_pull_request
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.integrator.events import Integrated
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model.spec import MngrSettings, SweepSpec
+from swarm_tui.review.hand_over import open_pull_request
 from tests.git_project import GitProject, file_contents
 from tests.review.conftest import number_lines
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.model.masking import MASK, mask_secrets
-from swarm_tui.model.secret_forms import FORMS
+from swarm_tui.model.masking import FORMS, MASK, mask_secrets
 from tests.secrets.__main__ import CUTS, cut_in, lines_of, missed
 from tests.secrets.samples import WRITTEN, Sample, is_hidden, make, of_detect_secrets
 
