@@ -170,7 +170,7 @@ def test_it_never_leaves_its_bounds_and_halves_once_a_burst(
     assert all(later - earlier >= BURST for earlier, later in itertools.pairwise(halvings))
 
 
-@pytest.mark.parametrize("wanted", [9, 12, 24, 28, 40, 100])
+@pytest.mark.parametrize("wanted", [9, 28, 100])
 @pytest.mark.parametrize("seconds_of_work", [90, 240])
 def test_with_a_model_that_bears_eight_it_settles_at_eight(wanted: int, seconds_of_work: int) -> None:
     dial, hindered_at = OPEN, 0.0

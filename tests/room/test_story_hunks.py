@@ -15,15 +15,14 @@ pytestmark = pytest.mark.slow
 ROOM = f"{sys.executable} -m swarm_tui fixes --base main integrated"
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 35)], ids=str)
-def test_fix_is_kept_in_part(e2e: E2eSession, size: tuple[int, int]) -> None:
+def test_fix_is_kept_in_part(e2e: E2eSession) -> None:
     project = GitProject(e2e.folder / "project")
     project.commit("base", {"lines.txt": number_lines({})})
     project.git("switch", "--quiet", "--create", "integrated")
     project.commit("[FIX_IMPL] Two places", {"lines.txt": number_lines({5: "five", 30: "thirty"})})
     project.commit("[FIX_IMPL] One place", {"other.txt": "other\n"})
     project.git("switch", "--quiet", "main")
-    terminal = e2e.tmux(f"cd project && {ROOM}", comment="review the branch", width=size[0], height=size[1])
+    terminal = e2e.tmux(f"cd project && {ROOM}", comment="review the branch", width=80, height=24)
     terminal.wait_for("2 fixes · 0 keep · 0 revert · 2 open")
     terminal.send_keys("H")
     terminal.wait_for("#1 2 hunks")

@@ -135,17 +135,16 @@ def test_missing_base_ends_engine_with_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("depth", [[], ["--depth", "1"]])
-def test_a_sweep_of_a_detached_commit(isolated_mngr: IsolatedMngr, tmp_path: Path, depth: list[str]) -> None:
+def test_a_sweep_of_a_detached_commit(isolated_mngr: IsolatedMngr, tmp_path: Path) -> None:
     origin = make_endings(tmp_path / "origin", ["test_fixed"])
     origin.git("checkout", "--quiet", "--detach")
     origin.git("commit", "--quiet", "--amend", "--message=A pull request")
     origin.git("update-ref", "refs/pull/1/head", "HEAD")
     origin.git("checkout", "--quiet", "main")
-    clone = ["git", "clone", "--quiet", *depth, f"file://{origin.root}", str(tmp_path / "clone")]
+    clone = ["git", "clone", "--quiet", "--depth=1", f"file://{origin.root}", str(tmp_path / "clone")]
     subprocess.run(clone, env=quiet_environment(), check=True)
     project = GitProject(tmp_path / "clone")
-    project.git("fetch", "--quiet", *depth, "origin", "refs/pull/1/head")
+    project.git("fetch", "--quiet", "--depth=1", "origin", "refs/pull/1/head")
     project.git("checkout", "--quiet", "--detach", "FETCH_HEAD")
     program = Program(project.root, {**isolated_mngr.environment, "SWARM_MNGR": isolated_mngr.settings.path})
     words = offline(str(origin.root / "records"), "--speed", "50", "--", "-k", "test_fixed")
