@@ -23,6 +23,7 @@ LONGEST_PHASE: Final = 600.0
 BUSY: Final = 3.0
 """Load of each processor from which a machine is busy."""
 PAUSE: Final = 0.02
+"""Seconds between two checks of a condition. A check that takes longer is followed by a pause of the same length."""
 STILL: Final = 20.0
 """Seconds after which a screen in memory that has not changed is final."""
 
@@ -61,11 +62,18 @@ def until(
 ) -> Found:
     """Wait until a condition returns something true, and return that; fail with `what` and the text of `describe`."""
     deadline = time.monotonic() + seconds
+    checked_at = time.monotonic()
     while not (found := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{describe()}")
-        time.sleep(PAUSE)
+        time.sleep(_pause_after(checked_at))
+        checked_at = time.monotonic()
     return found
+
+
+def _pause_after(checked_at: float) -> float:
+    """Return the pause before the next check: on a busy machine, checks must not slow down what they wait for."""
+    return max(PAUSE, time.monotonic() - checked_at)
 
 
 async def eventually(
@@ -77,12 +85,13 @@ async def eventually(
     """Wait in the event loop until a condition, which may be a coroutine function, returns something true."""
     deadline = time.monotonic() + seconds
     while True:
+        checked_at = time.monotonic()
         found = condition()
         if await found if inspect.isawaitable(found) else found:
             return
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {seconds:g} s in vain for {what}\n{describe()}")
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(_pause_after(checked_at))
 
 
 async def finally_shown(show: Callable[[], str], expected: str, still: float = STILL) -> str:

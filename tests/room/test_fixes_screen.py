@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -75,7 +76,7 @@ async def merge_view(
 
 
 async def until(pilot: Pilot[str], is_so: Callable[[], bool]) -> None:
-    await eventually(is_so, "what a test expects of the screen", describe=lambda: text_on_screen(pilot.app))
+    await eventually(is_so, inspect.getsource(is_so).strip(), describe=lambda: text_on_screen(pilot.app))
     await pilot.pause()
 
 
@@ -212,6 +213,7 @@ async def test_left_out_fix_is_swapped_in_for_conflicting_ones(project: GitProje
         await until(pilot, lambda: "4 out    Half by divmod" in text_on_screen(app))
 
 
+@pytest.mark.slow
 async def test_run_without_fix_shows_red_tests(project: GitProject, tmp_path: Path) -> None:
     async with merge_view(project, tmp_path) as (app, _, pilot):
         await pilot.press("T")

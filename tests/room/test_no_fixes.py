@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,12 +120,9 @@ async def test_failed_integration_shows_reason_until_repeated(tmp_path: Path) ->
 
 async def shows(pilot: Pilot[str], *words: str) -> None:
     """Wait until all of these words are on the screen."""
-    await until(pilot, lambda shown: all(word in shown for word in words))
 
+    def are_shown() -> bool:
+        shown = " ".join(text_on_screen(pilot.app).replace("│", " ").split())
+        return all(word in shown for word in words)
 
-async def until(pilot: Pilot[str], is_so: Callable[[str], bool]) -> None:
-    await eventually(
-        lambda: is_so(" ".join(text_on_screen(pilot.app).replace("│", " ").split())),
-        "what a test expects of the screen",
-        describe=lambda: text_on_screen(pilot.app),
-    )
+    await eventually(are_shown, f"{words} on the screen", describe=lambda: text_on_screen(pilot.app))

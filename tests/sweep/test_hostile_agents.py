@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -197,6 +198,8 @@ async def test_bad_agent_costs_only_its_own_work(tmp_path: Path) -> None:
 @contextmanager
 def few_files(more: int) -> Iterator[None]:
     """Let this process open only so many more files."""
+    # Otherwise Python may close files of earlier tests in the block.
+    gc.collect()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + more, hard))
     taken = list[int]()
