@@ -97,9 +97,15 @@ def shown(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
+@functools.cache
+def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return the nodes that several rules look at, wherever they are in a tree."""
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call | ast.If))
+
+
 def imports_of(tree: ast.AST) -> Iterator[str]:
     """Return the full name of every module that is imported, wherever in the file."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -110,7 +116,7 @@ def imports_of(tree: ast.AST) -> Iterator[str]:
 
 def calls_in(tree: ast.AST) -> Iterator[str]:
     """Return everything that is called, as written: `open`, `os.fork`, `path.exists`, or `.exists` of a result."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -146,7 +152,7 @@ def imported_parts(tree: ast.AST) -> set[str]:
     """Return the packages of swarm-tui that a module imports, but not those that it needs for types alone."""
     for_types = {
         module
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for module in imports_of(node)
     }

@@ -185,6 +185,7 @@ def project(e2e: E2eSession, mngr_path: str) -> E2eSession:
     return e2e
 
 
+@pytest.mark.slow
 def test_agents_outside_of_sweeps_are_watched(project: E2eSession) -> None:
     project.write_tutorial_block("""
         # list all agents of mngr, including those that you created; without --plain the room opens

@@ -76,6 +76,7 @@ def test_a_test_opens_with_its_tries_changes_transcripts_and_recordings(tmp_path
     assert "diff --git" in beside(page, f"commit-{fix['commit']}")["text"]
 
 
+@pytest.mark.slow
 def test_recordings_without_end_do_not_fill_the_page(tmp_path: Path) -> None:
     made = make_sweep(tmp_path / "project", 1)
     recordings = made.folder.recordings(made.tests[0].agent)

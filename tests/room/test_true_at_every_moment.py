@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.decode import parse_event
@@ -25,8 +26,8 @@ from swarm_tui.simulate.feeder import main as feed
 from tests.room.scenes import NOW, press
 from tests.waiting import eventually
 
-SWEEPS = 10
-LOOKS_PER_SWEEP = 1_000
+SWEEPS = 4
+LOOKS_PER_SWEEP = 5 * settings().max_examples
 
 
 @pytest.fixture

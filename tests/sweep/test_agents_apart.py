@@ -63,7 +63,7 @@ def test_folder_is_fresh_while_a_process_writes_there(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         writer = pool.submit(write)
         try:
-            done = [subprocess.run(["sh", "-c", command], capture_output=True, text=True) for _ in range(100)]
+            done = [subprocess.run(["sh", "-c", command], capture_output=True, text=True) for _ in range(30)]
         finally:
             is_over.set()
         writer.result()
