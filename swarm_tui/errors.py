@@ -148,6 +148,10 @@ def shortage_in_words(text: str) -> ResourceShortage | None:
     return ResourceShortage(text, hint) if hint is not None else None
 
 
+class ImageBuildFailed(AdapterError):
+    """The image of a new host cannot be built, so another attempt would fail, too."""
+
+
 class AgentExists(AdapterError):
     """An agent with this name exists already."""
 

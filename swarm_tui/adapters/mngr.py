@@ -26,7 +26,7 @@ from swarm_tui.adapters.mngr_messages import (
 from swarm_tui.adapters.processes.environment import passed_variables
 from swarm_tui.adapters.processes.run import Finished, run_process
 from swarm_tui.adapters.pytest import read_failure
-from swarm_tui.errors import AdapterError, AgentExists
+from swarm_tui.errors import AdapterError, AgentExists, ImageBuildFailed
 from swarm_tui.model.text import plain, plain_lines
 
 CREATE_TIMEOUT: Final = 600.0
@@ -42,6 +42,11 @@ _EXCEPTION_LINE: Final = re.compile(
     r"^[ |]*(?:\w+\.)+\w*(?:Error|Exception|Exists|Failed): (.*(?:\n ! .*)*)$", re.MULTILINE
 )
 _BUILTIN_EXCEPTION_LINE: Final = re.compile(r"^[ |]*(\w+Error: .*)$", re.MULTILINE)
+# The output of a failed build of an image follows the command.
+_BUILD_OUTPUT: Final = re.compile(r"command=`(?:docker|depot) build .*?`\noutput:\n(.*)", re.DOTALL)
+_NO_REASON: Final = re.compile(
+    r"DEPRECATED|Install the buildx|https://docs\.docker\.com/go/buildx|-+$|\s*--->|Step \d|Sending build context"
+)
 _REMEDY: Final = re.compile(r"\s*\[([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]\s*$")
 
 
@@ -92,6 +97,12 @@ class Mngr:
         finished = await self._call(words, cwd=request.source, timeout=timeout, more=given)
         if finished.code != _OK and _EXISTS.search(finished.error_text):
             raise AgentExists(f"an agent named {request.name} exists already", "adopt it or destroy it")
+        if finished.code != _OK and (built := _BUILD_OUTPUT.search(plain_lines(finished.error_text))) is not None:
+            lines = [line.strip() for line in built.group(1).splitlines() if line.strip()]
+            reason = " | ".join([line for line in lines if not _NO_REASON.match(line)][-3:])
+            raise ImageBuildFailed(
+                f"the image of the hosts cannot be built: {plain(reason, 500)}", "correct the Dockerfile or --build-arg"
+            )
         if finished.code != _OK and (failure := read_failure(finished.error_text)) is not None:
             raise failure
         return _parse_created(_checked(finished))

@@ -191,6 +191,8 @@ class HostDetails(MngrAnswer):
     id: str = ""
     name: str = ""
     provider_name: str = ""
+    state: str = ""
+    """RUNNING, CRASHED, DESTROYED ... in mngr's words. A destroyed host stays in the listing."""
     ssh: SshDetails | None = None
 
 

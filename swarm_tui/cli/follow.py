@@ -109,7 +109,8 @@ def is_whole(opened: OpenedSweep) -> bool:
     """Return whether a sweep is finished and integrated without problems, with all tests."""
     state = opened.state
     is_integrated = state.integration.state != "failed" and not state.integration.problems
-    is_done = is_integrated and not opened.spec.left_out and not _has_open_blocks(state)
+    are_released = all(host.stage != "unreleased" for host in state.hosts.values())
+    is_done = is_integrated and are_released and not opened.spec.left_out and not _has_open_blocks(state)
     return state.ended_why == "finished" and is_done
 
 

@@ -30,7 +30,7 @@ class HostState:
     processors: int = 0
     seen_at: float | None = None
     """When it last answered, according to the journal, which records that twice a minute."""
-    stage: Literal["", "making", "made", "ended"] = ""
+    stage: Literal["", "making", "made", "ended", "unreleased"] = ""
     """The stage of a host created for the sweep; empty for a host that existed before."""
     keeper: str = ""
     """The id of the idle agent that keeps a created host running."""
@@ -143,6 +143,22 @@ class HostMade(Event, frozen=True):
 
     def log_line(self) -> LogLine | None:
         return self.logged(f"{self.host} was created")
+
+
+class HostNotReleased(Event, frozen=True):
+    """A host that was created for the sweep could not be destroyed, and may still exist."""
+
+    host: str
+    reason: str = ""
+    command: str = ""
+    """The command that removes it."""
+
+    def apply(self, state: SweepState) -> None:
+        reason = f"{self.reason}; run `{self.command}`"
+        state.hosts[self.host] = replace(_known(state, self.host), stage="unreleased", reason=reason)
+
+    def log_line(self) -> LogLine | None:
+        return self.logged(f"{self.host} may still exist: {self.reason}; to remove it, run `{self.command}`", "error")
 
 
 class HostEnded(Event, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from swarm_tui.hosts.events import HostState
 from swarm_tui.journal.record import TestRecord
@@ -34,7 +34,7 @@ class HostLine(NamedTuple):
     tests: tuple[str, ...] = ()
     """The tests whose last agent ran on the host."""
     stage: str = ""
-    """The stage of a host created for the sweep: `making`, `made` or `ended`."""
+    """The stage of a host created for the sweep: `making`, `made`, `ended` or `unreleased`."""
 
     @property
     def taken(self) -> int:
@@ -53,14 +53,19 @@ class HostLine(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The state: `making`, `ended`, `gone`, `silent` or `there`."""
+        """The state: creating, ready, idle, silent, lost, released or not released."""
         if not self.is_there:
-            return self.stage
-        return "gone" if self.is_gone else "silent" if self.lost_since is not None else "there"
+            return _WORD_OF_STAGE[self.stage]
+        if self.has_trouble:
+            return "lost" if self.is_gone else "silent"
+        return "ready" if self.taken else "idle"
 
     @property
     def is_there(self) -> bool:
-        return self.stage not in ("making", "ended")
+        return self.stage not in _WORD_OF_STAGE
+
+
+_WORD_OF_STAGE: Final = {"making": "creating", "ended": "released", "unreleased": "not released"}
 
 
 class HostTally:
@@ -132,8 +137,10 @@ def is_on_hosts(spec: SweepSpec) -> bool:
 def text_of_host(line: HostLine, now: float) -> str:
     """Return the status of a host as text: `box1: 3 of 4 slots, load 1.8 of 8, polled 12 s ago`."""
     if not line.is_there:
-        return f"{line.name}: {'being created' if line.stage == 'making' else 'destroyed'}, {line.finished:,} done"
-    words = [f"{line.taken} of {line.slots} slots" if line.slots is not None else counted(line.taken, "agent")]
+        why = f" ({line.reason})" if line.stage == "unreleased" else ""
+        return f"{line.name}: {line.word}{why}, {line.finished:,} done"
+    words = [line.word] if line.word == "idle" else []
+    words += [f"{line.taken} of {line.slots} slots" if line.slots is not None else counted(line.taken, "agent")]
     if line.waiting:
         words.append(f"{line.waiting} waiting")
     if line.has_trouble:
@@ -164,4 +171,4 @@ def _trouble(line: HostLine, now: float) -> str:
 
 
 def _trouble_words(line: HostLine, now: float) -> str:
-    return "was given up" if line.is_gone else f"has not answered for {duration(now - (line.lost_since or now))}"
+    return "is lost" if line.is_gone else f"has not answered for {duration(now - (line.lost_since or now))}"

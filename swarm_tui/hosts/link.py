@@ -24,7 +24,7 @@ from swarm_tui.adapters.tmux import LIST_PANES
 from swarm_tui.errors import AdapterError, ProgramMissing, ProgramTimeout, SwarmError
 from swarm_tui.hosts.mirror import HostMirror
 from swarm_tui.hosts.processes import PS_COMMAND
-from swarm_tui.hosts.protocol import HostUnreachable
+from swarm_tui.hosts.protocol import HostUnfit, HostUnreachable
 from swarm_tui.model.spec import HostSettings
 from swarm_tui.model.text import parse_json, plain
 
@@ -189,6 +189,7 @@ class SshLink:
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._numbers = itertools.count(1)
         self._is_watched = False
+        self._is_unfit = False
 
     async def ask(self, op: str, *, timeout: float = ANSWER_TIMEOUT, **fields: Any) -> dict[str, Any]:
         """Send a request and return the answer. Raise HostUnreachable if the host is lost or the connection breaks."""
@@ -198,6 +199,8 @@ class SshLink:
                 async with asyncio.timeout(FIRST_ANSWER):
                     await self._known.wait()
         if not self.is_there or self._process is None:
+            if self._is_unfit:
+                raise HostUnfit(self.reason)
             raise self.unreachable(self.reason or "it does not answer")
         number = next(self._numbers)
         self._waiting[number] = asyncio.get_running_loop().create_future()
@@ -320,7 +323,8 @@ class SshLink:
                 self._take(line)
 
     def _connection_error(self, said: str) -> AdapterError:
-        if "python3" in said and "not found" in said:
+        self._is_unfit = "python3" in said and "not found" in said
+        if self._is_unfit:
             return AdapterError(f"missing on {self.access.name}: python3", "install it there")
         if not said.strip():
             return AdapterError("the connection was closed")

@@ -25,6 +25,10 @@ class HostUnreachable(AdapterError):
     """The host did not answer. Its agents are as they were when it last answered."""
 
 
+class HostUnfit(HostUnreachable):
+    """The host answers, but cannot run the program of swarm-tui, and never will."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentAddress:
     """The host, the folders and the session of an agent. The folders are paths on its host."""

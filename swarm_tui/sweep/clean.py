@@ -29,11 +29,11 @@ from swarm_tui.journal.folder import runs_folder
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.results import State
+from swarm_tui.model.results import LIVING_STATES, State
 from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.sweep.agent_context import LABEL_SWEEP, agent_address, agent_id_of, before_refs, held_refs, pulled_ref
 from swarm_tui.sweep.copies import base_branch, checked_temporary, temporary_folder
-from swarm_tui.sweep.host_creation import destroy_host, held_hosts
+from swarm_tui.sweep.host_creation import held_hosts, release_host
 from swarm_tui.sweep.launch import wait_for_creates
 from swarm_tui.sweep.pull import unfetched_commits
 from swarm_tui.sweep.stop import destroy_agents, remove_by_hand
@@ -170,7 +170,7 @@ async def _find_leftovers(opened: OpenedSweep, hosts: Hosts) -> Leftovers:
     made: list[str] = []
     if opened.spec.provider != LOCAL_HOST:
         made = await held_hosts(_mngr_of(opened.spec), opened.spec)
-        working = (record for record in opened.state.tests() if record.host in made and not record.is_finished)
+        working = (record for record in opened.state.tests() if record.host in made and record.state in LIVING_STATES)
         losses += [f"{record.agent} is {record.mark} on {record.host}" for record in working]
     in_home = HomeLeftovers()
     if home is None:
@@ -236,7 +236,7 @@ async def _remove_leftovers(opened: OpenedSweep, leftovers: Leftovers, hosts: Ho
             await asyncio.to_thread(repository.run, "worktree", "prune")
     for host in leftovers.made:
         try:
-            await destroy_host(_mngr_of(spec), host)
+            await release_host(_mngr_of(spec), host)
         except SwarmError as error:
             problems.append(str(error))
     problems += await clean_hosts(spec, hosts, leftovers.hosts, list(opened.state.tests()))

@@ -24,24 +24,26 @@ def plan_hosts(
     *,
     launchable: int,
     per_host: int,
-    agents: Mapping[str, int],
+    free: Mapping[str, int],
     making: int,
     idle_since: Mapping[str, float],
     now: float,
+    makes_at_once: int = MAKES_AT_ONCE,
 ) -> HostPlan:
     """Return how many hosts to create, and which to destroy.
 
-    `launchable` is how many tests could be launched now, `agents` the number of agents on each available host.
-    An idle host is destroyed after a while if the other hosts have slots for all of these tests.
+    `launchable` is how many tests could be launched now, `free` the number of free slots on each available host, by
+    the rule of `HostPool.choose`. An idle host is destroyed after a while if the other hosts have slots for all of
+    these tests.
     """
-    room = sum(max(0, per_host - number) for number in agents.values())
+    room = sum(free.values())
     missing = launchable - room - making * per_host
-    make = max(0, min(-(-missing // per_host), MAKES_AT_ONCE - making))
+    make = max(0, min(-(-missing // per_host), makes_at_once - making))
     give_back = []
-    for host, number in agents.items():
-        is_idle = number == 0 and now - idle_since.get(host, now) >= IDLE_BEFORE_GIVEN_BACK
-        if is_idle and room - per_host >= launchable:
-            room -= per_host
+    for host, number in free.items():
+        is_idle = host in idle_since and now - idle_since[host] >= IDLE_BEFORE_GIVEN_BACK
+        if is_idle and room - number >= launchable:
+            room -= number
             give_back.append(host)
     return HostPlan(make, tuple(give_back))
 
@@ -65,6 +67,10 @@ class HostUse:
     @property
     def number(self) -> int:
         return self.active + self.waiting + self.creating
+
+    def free(self, per_host: int) -> int:
+        """Return how many agents can be launched there."""
+        return max(0, per_host - slots_taken(self.active + self.creating, self.waiting, per_host))
 
 
 @dataclass(slots=True)
@@ -105,9 +111,9 @@ class HostPool:
             use, health = uses.get(host, HostUse()), self._health[host]
             if host in lost or health.refusals >= REFUSALS or now < health.not_before:
                 continue
-            taken = slots_taken(use.active + use.creating, use.waiting, self._per_host)
-            if use.creating < CREATES_ON_HOST and taken < self._per_host:
-                free.append((taken, position, host))
+            slots = use.free(self._per_host)
+            if use.creating < CREATES_ON_HOST and slots:
+                free.append((-slots, position, host))
         return min(free)[2] if free else None
 
     def note_success(self, host: str) -> None:

@@ -45,6 +45,11 @@ class Stopper:
     def is_busy(self) -> bool:
         return bool(self.waiting or self._stopping)
 
+    @property
+    def agents(self) -> tuple[AgentAddress, ...]:
+        """The agents that are being stopped, or will be."""
+        return (*self.waiting, *self._stopping)
+
     def stop(self, watch: AgentFollower, *, is_working: bool) -> None:
         """Stop an agent whose work was pulled with the next batch; at once if it is still working."""
         self.stop_left_over(watch.address, is_working=is_working)

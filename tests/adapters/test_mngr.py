@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.adapters.mngr_settings import current_settings, mngr_environment
 from swarm_tui.adapters.processes.environment import scrubbed_environment
-from swarm_tui.errors import AdapterError, ProgramMissing, UsageError
+from swarm_tui.errors import AdapterError, ImageBuildFailed, ProgramMissing, UsageError
 from swarm_tui.model.spec import MngrSettings
 
 
@@ -78,6 +78,32 @@ async def test_traceback_without_error_line_has_exit_code(tmp_path: Path) -> Non
         await stand_in(tmp_path, stderr=stderr, code=1).list_agents()
     with pytest.raises(AdapterError, match="exit code 9"):
         await stand_in(tmp_path, code=9).list_agents()
+
+
+LEGACY_BUILD: Final = """\
+imbue.concurrency_group.errors.ProcessError: Command failed with non-zero exit code 3. command=`docker build -t x /f`
+output:
+Sending build context to Docker daemon  2.048kB
+Step 1/2 : FROM debian:bookworm-slim
+ ---> 9156427afe33
+Step 2/2 : RUN make
+ ---> Running in 9e4be980e651
+\x1b[91mmake: not found
+\x1b[0m
+DEPRECATED: The legacy builder is deprecated and will be removed in a future release.
+            Install the buildx component to build images with BuildKit:
+            https://docs.docker.com/go/buildx/
+
+The command '/bin/sh -c make' returned a non-zero code: 3
+"""
+
+
+async def test_failed_build_of_image_has_reason_of_docker(tmp_path: Path) -> None:
+    request = CreateRequest(name="a", source=tmp_path, command=("true",))
+    with pytest.raises(ImageBuildFailed) as caught:
+        await stand_in(tmp_path, stderr=LEGACY_BUILD, code=1).create(request)
+    reason = "make: not found | The command '/bin/sh -c make' returned a non-zero code: 3"
+    assert caught.value.message == f"the image of the hosts cannot be built: {reason}"
 
 
 async def test_message_behind_dialog_is_blocked(tmp_path: Path) -> None:

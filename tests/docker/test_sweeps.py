@@ -43,4 +43,4 @@ def test_hosts_of_finished_sweep_are_removed(tmp_path: Path, daemon: DockerDaemo
     assert done.returncode == 0, done.stderr
     assert daemon.left() == []
     status = program.status()
-    assert [(host["state"], host["finished"]) for host in status["hosts"]] == [("ended", 4), ("ended", 4)]
+    assert [(host["state"], host["finished"]) for host in status["hosts"]] == [("released", 4), ("released", 4)]

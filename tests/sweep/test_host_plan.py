@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swarm_tui.sweep.host_pool import IDLE_BEFORE_GIVEN_BACK, MAKES_AT_ONCE, HostPlan, plan_hosts
+from swarm_tui.sweep.host_pool import (
+    IDLE_BEFORE_GIVEN_BACK,
+    MAKES_AT_ONCE,
+    HostPlan,
+    HostPool,
+    HostUse,
+    plan_hosts,
+)
 
 LATER = 1000.0
 
@@ -17,15 +24,17 @@ def plan(
     per_host: int = 4,
     making: int = 0,
     idle: float = 0.0,
+    makes_at_once: int = MAKES_AT_ONCE,
 ) -> HostPlan:
     idle_since = {host: LATER - idle for host, number in agents.items() if number == 0}
     return plan_hosts(
         launchable=launchable,
         per_host=per_host,
-        agents=agents,
+        free={host: HostUse(active=number).free(per_host) for host, number in agents.items()},
         making=making,
         idle_since=idle_since,
         now=LATER,
+        makes_at_once=makes_at_once,
     )
 
 
@@ -37,6 +46,17 @@ def test_as_many_hosts_are_made_as_the_tests_that_could_be_launched_need() -> No
     assert plan({"a": 4}, launchable=1).make == 1
     assert plan({"a": 4}, launchable=1, making=1).make == 0, "one is on its way"
     assert plan({}, launchable=1000).make == MAKES_AT_ONCE
+    assert plan({}, launchable=1000, makes_at_once=1).make == 1
+    assert plan({}, launchable=1000, makes_at_once=1, making=1).make == 0
+
+
+def test_slots_of_plan_are_those_of_pool() -> None:
+    uses = {"a": HostUse(active=1, waiting=2), "b": HostUse(waiting=2), "c": HostUse(active=1, creating=1)}
+    assert [use.free(2) for use in uses.values()] == [1, 2, 0]
+    pool = HostPool(list(uses), 2)
+    assert pool.choose(uses, (), 0.0) == "b"
+    assert pool.choose(uses, ("b",), 0.0) == "a"
+    assert pool.choose(uses, ("a", "b"), 0.0) is None
 
 
 def test_an_empty_host_is_given_back_after_a_while_unless_it_is_needed() -> None:

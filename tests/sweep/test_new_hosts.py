@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +37,8 @@ def machines(isolated_mngr: IsolatedMngr) -> Iterator[LoopbackPool]:
     asyncio.run(isolated_mngr.adapter.plugins())
     settings = user_settings(isolated_mngr.host_dir)
     assert settings is not None
-    with loopback_hosts(1) as hosts, loopback_pool(isolated_mngr, hosts, settings) as machines:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    with loopback_hosts(1, path=path) as hosts, loopback_pool(isolated_mngr, hosts, settings) as machines:
         yield machines
 
 
@@ -66,7 +69,7 @@ async def test_a_host_is_made_held_and_given_back(
         assert context.state.hosts[name].stage == "making", "it is written down before mngr is asked"
         hosts.work(group, 2, {})
         await eventually(lambda: not hosts.is_busy, "the host")
-    assert hosts.names() == [name]
+    assert hosts.names() == [name], hosts.reason
     assert (machines.made, machines.free) == ([FIRST], [])
     asked = machines.asked(FIRST)
     assert (asked["build"], asked["start"]) == (["cpu=2"], ["--cpus=2"])

@@ -38,7 +38,7 @@ def test_hosts_are_made_for_a_sweep_and_given_back_at_its_end(tmp_path: Path, mn
             assert (pool.made, len(pool.free)) == ([], 1)
             status = program.status()
             (host,) = status["hosts"]
-            assert (host["state"], host["finished"]) == ("ended", 2)
+            assert (host["state"], host["finished"]) == ("released", 2)
             assert {test["host"] for test in status["tests"]} == {host["host"]}
             events = [
                 type(event)

@@ -127,13 +127,15 @@ def draw_host_row(line: HostLine, names: int, width: int, now: float) -> Line:
     """Return the line of a host: its state and load, or why they are unknown."""
     sign, role = _sign(line)
     slots = f"{line.taken}/{line.slots}" if line.slots is not None else f"{line.taken}"
-    row = [Span(f"{sign} ", role), Span(pad_text(plain(line.name, 100), names), role or "strong")]
+    row = [Span(f"{sign} ", role), Span(pad_text(cut_middle(plain(line.name, 100), names), names), role or "strong")]
     row += [Span(f" {align_right(slots, 7)}"), Span(f" {line.waiting:>3} wait" if line.waiting else " " * 9, "waiting")]
+    if line.word == "idle":
+        row[-1] = Span("     idle", "dim")
     if line.has_trouble:
         return cut_line([*row, Span(f"  {_trouble(line, now)}", "error" if line.is_gone else "warning")], width)
     if not line.is_there:
-        text = "being created" if line.stage == "making" else f"destroyed{f': {line.reason}' if line.reason else ''}"
-        return cut_line([*row, Span(f"  {plain(text, 300)}", "dim")], width)
+        text = f"{line.word}{f': {line.reason}' if line.reason else ''}"
+        return cut_line([*row, Span(f"  {plain(text, 300)}", "error" if line.stage == "unreleased" else "dim")], width)
     load = "" if line.load is None else f"load {line.load:.1f}/{line.processors or '?'}"
     is_loaded = line.load is not None and 0 < line.processors < line.load
     columns = [
@@ -179,7 +181,7 @@ def _sign(line: HostLine) -> tuple[str, str]:
         return "◌", "launching"
     if line.stage == "ended":
         return "-", "stopped"
-    if line.is_gone:
+    if line.is_gone or line.stage == "unreleased":
         return "✗", "failed"
     if line.lost_since is not None:
         return "?", "stale"
@@ -189,7 +191,7 @@ def _sign(line: HostLine) -> tuple[str, str]:
 def _trouble(line: HostLine, now: float) -> str:
     since = f" for {duration(now - line.lost_since)}" if line.lost_since is not None else ""
     why = f": {plain(line.reason, 300)}" if line.reason else ""
-    return f"given up{why}" if line.is_gone else f"silent{since}{why}"
+    return f"lost{why}" if line.is_gone else f"silent{since}{why}"
 
 
 def _heard(line: HostLine, now: float) -> str:
