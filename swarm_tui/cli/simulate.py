@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from swarm_tui.cli.open import require_terminal
@@ -28,6 +29,9 @@ EXAMPLES = """\
   swarm-tui simulate --headless --seconds 0 --ahead 0.6 /tmp/sweep   write a sweep with 60 % of tests done"""
 
 APPEARS_WITHIN = 20.0
+
+
+_RANGES = (("tests", 1, inf), ("rate", 0, inf), ("slots", 0, inf), ("hosts", 0, inf), ("ahead", 0, 1.0))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,12 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    numbers = (arguments.tests - 1, arguments.rate, arguments.slots, arguments.hosts)
-    if min(numbers) < 0 or not 0 <= arguments.ahead <= 1:
-        raise UsageError(
-            "a value is out of range",
-            "use 1 or more --tests; 0 or more --rate, --slots and --hosts; --ahead from 0 to 1",
-        )
+    for name, least, most in _RANGES:
+        value = getattr(arguments, name)
+        if not least <= value <= most:
+            raise UsageError(
+                f"invalid value for --{name}: {value:g}", f"use {least} {'or more' if most == inf else f'to {most:g}'}"
+            )
     if arguments.budget is not None and not is_possible_budget(arguments.budget):
         raise UsageError(f"invalid value for --budget: {arguments.budget:g}", "use dollars, from 0.01 to 1,000,000")
     if not arguments.headless:
