@@ -216,6 +216,14 @@ async def test_log_follows_until_cursor_moves_up(folder: SweepFolder) -> None:
         assert "following" in text_on_screen(app)
 
 
+async def test_config_remaps_keys(folder: SweepFolder) -> None:
+    async with room_on(folder, WIDE._replace(config_keys={"sweep.zoom_in": ("W",)})) as (app, pilot):
+        await press(pilot, "plus")
+        assert zoom_of(app) is Zoom.DOTS
+        await press(pilot, "W")
+        assert zoom_of(app) is Zoom.CHIPS
+
+
 async def test_click_on_pill_filters_and_on_test_selects(folder: SweepFolder) -> None:
     async with room_on(folder, WIDE) as (app, pilot):
         line = text_on_screen(app).split("\n")[1]

@@ -66,6 +66,15 @@ class QuickMngr(FakeMngr):
         return created
 
 
+class IdleMngr(QuickMngr):
+    """Creates agents that do nothing."""
+
+    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
+        created = await super().create(request, timeout)
+        (self.agents[request.name].state_dir / ARCHIVE_PATH).unlink()
+        return created
+
+
 class QuietHost(FakeHost):
     """A host that reports each agent as running until it is stopped."""
 

@@ -34,22 +34,17 @@ from swarm_tui.sweep.guards import OURS, ThrottledAgents
 from swarm_tui.sweep.messages import AgentMessages
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
-from tests.sweep.scripted_sweep import QuickMngr, Watches, packed_outcome, scripted_sweep
+from tests.sweep.scripted_sweep import IdleMngr, QuickMngr, Watches, packed_outcome, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
 LOST = ApiError(kind=ApiErrorKind.LOGIN_LOST, has_given_up=True)
 LIMITED = ApiError(kind=ApiErrorKind.LIMITED, has_given_up=True)
 
 
-class Idle(QuickMngr):
+class RefusingMngr(IdleMngr):
     """Creates agents that do nothing; messages may be refused."""
 
     refuses = False
-
-    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
-        created = await super().create(request, timeout)
-        (self.agents[request.name].state_dir / "plugin/swarm/outputs.tar.gz").unlink()
-        return created
 
     async def message(self, names: Sequence[str], text: str) -> MessageReport:
         if self.refuses:
@@ -61,7 +56,7 @@ class Trial:
     """Some agents that live, and what sees to them."""
 
     def __init__(self, root: Path, agents: int, queued: int = 0) -> None:
-        self.mngr = Idle(root / "mngr")
+        self.mngr = RefusingMngr(root / "mngr")
         self.context = scripted_sweep(
             root,
             agents + queued,
@@ -249,7 +244,7 @@ async def test_an_agent_that_ends_in_trouble_is_launched_again_and_never_failed(
 
 
 async def test_one_request_releases_a_lost_login(tmp_path: Path) -> None:
-    mngr = Idle(tmp_path / "mngr")
+    mngr = RefusingMngr(tmp_path / "mngr")
     context = scripted_sweep(
         tmp_path, 2, mngr, agent_type="command", agent_arguments=["x"], slots=1, is_load_ignored=True
     )

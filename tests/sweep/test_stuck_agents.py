@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.hosts.protocol import AgentAddress, FileSlice
 from swarm_tui.journal.events import MessageSent
 from swarm_tui.journal.recover import recover_journal
@@ -19,22 +18,13 @@ from swarm_tui.sweep.guards import StuckAgents
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
 from tests.git_project import GitProject
-from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
+from tests.sweep.scripted_sweep import IdleMngr, scripted_sweep
 from tests.waiting import PATIENCE, eventually
-
-
-class Idle(QuickMngr):
-    """Creates agents that do nothing."""
-
-    async def create(self, request: CreateRequest, timeout: float = 0.0) -> Created:
-        created = await super().create(request, timeout)
-        (self.agents[request.name].state_dir / "plugin/swarm/outputs.tar.gz").unlink()
-        return created
 
 
 @pytest.mark.parametrize("is_nudging", [True, False])
 async def test_a_stuck_agent_is_recorded_and_nudged_once(tmp_path: Path, is_nudging: bool) -> None:
-    context = scripted_sweep(tmp_path, 1, Idle(tmp_path / "mngr"), is_nudging=is_nudging)
+    context = scripted_sweep(tmp_path, 1, IdleMngr(tmp_path / "mngr"), is_nudging=is_nudging)
     runner = RunningSweep(context, tick=0.01)
     working = asyncio.ensure_future(runner.run(RequestHandler(context, runner)))
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:

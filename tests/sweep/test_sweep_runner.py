@@ -15,6 +15,7 @@ import pytest
 
 from swarm_tui.adapters.mngr_messages import ActionReport, AgentFailure, CreateRequest
 from swarm_tui.agents.contract import PROMPT_FILE
+from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.journal.events import AgentsStopped
 from swarm_tui.journal.recover import recover_journal
@@ -23,7 +24,7 @@ from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
-from tests.sweep.scripted_sweep import QuickMngr, packed_outcome, scripted_sweep
+from tests.sweep.scripted_sweep import IdleMngr, QuickMngr, packed_outcome, scripted_sweep
 from tests.waiting import PATIENCE, eventually
 
 
@@ -77,6 +78,15 @@ async def test_what_can_never_be_launched_is_failed_and_the_others_go_on(tmp_pat
     results = {record.agent[-6:]: (record.result, record.reason) for record in context.state.tests()}
     assert results["test-1"] == (Result.FAILED, "it could not be launched: this cannot be (never)")
     assert results["test-0"][0] is results["test-2"][0] is Result.CLEAN
+
+
+async def test_agent_past_its_time_limit_is_stopped(tmp_path: Path) -> None:
+    mngr = IdleMngr(tmp_path / "mngr")
+    context = scripted_sweep(tmp_path, 1, mngr, timeout=0.2)
+    await run(context, tick=0.01)
+    (record,) = context.state.tests()
+    assert (record.result, record.harvest.end) == (Result.FAILED, AgentEnd.TIMEOUT)
+    assert mngr.agents[record.agent].state == "STOPPED"
 
 
 async def test_another_sweeps_agent_of_the_same_name_is_never_touched(tmp_path: Path) -> None:
