@@ -19,7 +19,7 @@ from swarm_tui.hosts.registry import Hosts, open_host, open_hosts
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
-from swarm_tui.transcripts.locate import SCREEN_NAME
+from swarm_tui.transcripts.locate import SCREEN_NAME, find_transcript
 
 SCREEN_BYTES: Final = 1 << 20
 
@@ -63,6 +63,14 @@ class AgentAccess:
         types = (trait.removeprefix("type ") for trait in record.traits if trait.startswith("type "))
         return agent_type_of(next(types, "")) if self.spec.is_watch else self.kind
 
+    def transcript_of(self, record: TestRecord) -> Path | None:
+        """Return the transcript of an agent on this machine: the live file, or the pulled one, or None."""
+        sources = self.kind_of(record).transcript_sources
+        try:
+            return find_transcript(record.state_dir_here, self.folder_of(record), sources, record.agent_id)
+        except OSError:
+            return None
+
     def is_far(self, record: TestRecord) -> bool:
         """Return whether only mngr can reach an agent: it runs on another machine, outside a sweep."""
         return self.spec.is_watch and record.host not in ("", LOCAL_HOST)
@@ -83,10 +91,12 @@ class AgentAccess:
 
     def kept_screen(self, record: TestRecord) -> str | None:
         """Return the last screen of a finished agent, or None."""
+        folder = self.folder_of(record)
+        if folder is None:
+            return None
         try:
-            path = self.folder.agent(record.agent) / SCREEN_NAME
-            return read_regular(path)[-SCREEN_BYTES:].decode("utf-8", "replace")
-        except (OSError, ValueError):
+            return read_regular(folder / SCREEN_NAME)[-SCREEN_BYTES:].decode("utf-8", "replace")
+        except OSError:
             return None
 
     async def send(self, records: Sequence[TestRecord], text: str) -> dict[str, str]:

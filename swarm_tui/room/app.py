@@ -259,6 +259,7 @@ class RoomApp(App[str]):
         return f"engine started, output in {folder.engine_log.name}"
 
     def open_review(self) -> Review:
+        # Late: 170 ms, for git and pydantic.
         from swarm_tui.review.open import review_sweep
 
         if self.given_review is None:
@@ -305,6 +306,7 @@ class RoomApp(App[str]):
 
     @cached_property
     def agents(self) -> AgentAccess:
+        # Late: 130 ms, for mngr, the hosts and pydantic.
         from swarm_tui.room.agent_access import AgentAccess
 
         return AgentAccess(self.store.opened.spec, self.store.folder, lambda: self.store.live_state.hosts)

@@ -13,7 +13,6 @@ from textual.widget import Widget
 from swarm_tui.adapters.file_notices import NoticedFile
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.text import plain
-from swarm_tui.transcripts.locate import find_transcript
 from swarm_tui.transcripts.merged import MergedTail
 from swarm_tui.transcripts.window import FileSource
 
@@ -106,18 +105,9 @@ class TranscriptEnd:
     def _open(self, record: TestRecord) -> None:
         self.close()
         self._record = record
-        try:
-            folder, sources = (
-                self._room.store.folder.agent(record.agent),
-                self._room.agents.kind_of(record).transcript_sources,
-            )
-            path = find_transcript(record.state_dir, folder, sources, record.agent_id)
-        except (ValueError, OSError):
-            # The name or folder of the agent is invalid, so there is nothing to read.
-            path = None
-        self._path = path
-        if path is not None:
-            self._tail = MergedTail({record.test: FileSource(path)}, time.monotonic())
+        self._path = self._room.agents.transcript_of(record)
+        if self._path is not None:
+            self._tail = MergedTail({record.test: FileSource(self._path)}, time.monotonic())
 
     def close(self) -> None:
         if self._tail is not None:

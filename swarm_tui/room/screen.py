@@ -407,6 +407,7 @@ class RoomScreen(Screen[None], inherit_bindings=False):
         **options: Any,
     ) -> None:
         """Open a `MessageScreen` for these agents. If no text is accepted, show `when_closed`."""
+        # Late: 9 ms, for the editor of Textual.
         from swarm_tui.room.message import MessageScreen
 
         def tell(is_accepted: bool | None) -> None:

@@ -373,6 +373,7 @@ class Store:
 
     def _reviewed(self) -> tuple[int, str]:
         """Read the verdicts and the applied branch, at most once a second."""
+        # Late: 100 ms, for git and pydantic.
         from swarm_tui.review.verdicts import applied_branch_of, count_decided, review_of_sweep
 
         folder = review_of_sweep(self.folder.root)

@@ -24,7 +24,6 @@ from swarm_tui.room.screen import RoomScreen
 from swarm_tui.room.store import SweepChanged
 from swarm_tui.room.widgets.lines import Lines
 from swarm_tui.transcripts.filters import EntryFilter
-from swarm_tui.transcripts.locate import find_transcript
 from swarm_tui.transcripts.merged import MergedEntry, MergedTail
 from swarm_tui.transcripts.window import FileSource
 
@@ -268,10 +267,8 @@ class TailScreen(StreamScreen[MergedEntry]):
         """Follow the transcripts of the current agents. Return whether they have changed."""
         self._search_at = time.monotonic() + SEARCH_SECONDS
         sources = {}
-        agents = self.room.agents
         for record in self.store.records_of(self._tests):
-            sources_of = agents.kind_of(record).transcript_sources
-            path = find_transcript(record.state_dir_here, agents.folder_of(record), sources_of, record.agent_id)
+            path = self.room.agents.transcript_of(record)
             if path is not None:
                 source = self._sources.get(record.test)
                 sources[record.test] = source if source is not None and source.path == path else FileSource(path)

@@ -222,6 +222,7 @@ def open_pane(screen: RoomScreen) -> None:
 
 
 async def _show_pane(screen: RoomScreen, record: TestRecord) -> None:
+    # Late: 200 ms, for the emulator.
     from swarm_tui.room.agent.terminal import PaneScreen
 
     try:

@@ -248,15 +248,11 @@ class ChangesPanel:
 
     def show_record(self, record: TestRecord) -> None:
         if self._record is None or record.test != self._record.test:
-            self.forget()
+            self._rows, self._read_at, self._read_state = (), 0.0, ()
+            self.set_diff_alone(is_alone=False)
             self.diff.show(EMPTY)
             self.lines.show([[Span("reading …", "dim")]])
         self._record = record
-
-    def forget(self) -> None:
-        """Clear the panel, because the next contents are from another agent."""
-        self._rows, self._read_at, self._read_state = (), 0.0, ()
-        self.set_diff_alone(is_alone=False)
 
     def go_to_commit(self, commit: str) -> None:
         """Move the cursor to a commit once it is loaded."""

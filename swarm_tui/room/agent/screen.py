@@ -29,7 +29,7 @@ from swarm_tui.room.store import NO_AGENTS, VIEW_CHANGED, SweepChanged
 from swarm_tui.room.widgets.lines import Band, Lines, TextLines
 from swarm_tui.transcripts.entries import Role
 from swarm_tui.transcripts.filters import ALL_ROLES, EntryFilter
-from swarm_tui.transcripts.locate import find_transcript, substitute_transcript
+from swarm_tui.transcripts.locate import substitute_transcript
 from swarm_tui.transcripts.window import FileSource, MemorySource
 
 
@@ -204,15 +204,14 @@ class AgentScreen(RoomScreen):
         self._record = record
         self.captured.show_record(record)
         self.changes.show_record(record)
-        folder = self.room.agents.folder_of(record)
         if is_due:
             self._searched_at = now
-            self._update_transcript(record, folder)
+            self._update_transcript(record)
         self.about.show(draw_about(record, self.store.clock(), self.size.width or 80))
         are_newer = self.store.past is not None and self.tab != "tries"
         self.tabs.show([draw_tabs(self._tab_words(), self.tab, are_newer=are_newer)])
         if self.tab == "tries" and (is_due or change.is_view):
-            self.tries.show_record(record, folder)
+            self.tries.show_record(record, self.room.agents.folder_of(record))
         self._draw_title()
 
     def _forget_test(self, record: TestRecord) -> None:
@@ -223,18 +222,15 @@ class AgentScreen(RoomScreen):
         if self.tab == "file":
             self.show_tab("tries")
 
-    def _update_transcript(self, record: TestRecord, folder: Path | None) -> None:
+    def _update_transcript(self, record: TestRecord) -> None:
         """Open the agent's transcript if it exists and is not open yet, else build one."""
-        agents = self.room.agents
-        path = find_transcript(
-            record.state_dir_here, folder, agents.kind_of(record).transcript_sources, record.agent_id
-        )
+        path = self.room.agents.transcript_of(record)
         if path is not None:
             if path != self._source:
                 self._source = path
                 self.transcript.open(FileSource(path))
             return
-        content = substitute_transcript(record, agents.kept_screen(record) or "")
+        content = substitute_transcript(record, self.room.agents.kept_screen(record) or "")
         if not isinstance(self._source, MemorySource):
             self._source = MemorySource(content)
             self.transcript.open(self._source)
@@ -414,6 +410,7 @@ class AgentScreen(RoomScreen):
 
     def _open_file(self, path: Path) -> None:
         if path.suffix == ".cast":
+            # Late: 200 ms, for the emulator.
             from swarm_tui.room.agent.terminal import RecordingScreen
 
             self.room.push_screen(RecordingScreen(path))

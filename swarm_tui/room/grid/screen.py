@@ -86,10 +86,7 @@ class GridScreen(RoomScreen):
 
     def on_mount(self) -> None:
         self.set_interval(CAPTURE_SECONDS, self._capture_screen)
-        self.set_timer(PRELOAD_AFTER, self._preload)
-
-    def _preload(self) -> None:
-        self.run_worker(self._load_rest(), group="preload", exit_on_error=False)
+        self.set_timer(PRELOAD_AFTER, lambda: self.run_worker(self._load_rest(), group="preload", exit_on_error=False))
 
     async def _load_rest(self) -> None:
         """Import modules for the most likely next keys, and for the transcript next to the grid."""
@@ -463,6 +460,7 @@ class GridScreen(RoomScreen):
 
 
 def _compared(before: SweepFolder, after: SweepFolder) -> SweepComparison:
+    # Late: 170 ms, for git and pydantic.
     from swarm_tui.review.open import kept_fixes
 
     first, second = open_sweep(before).state, open_sweep(after).state
