@@ -66,6 +66,19 @@ def test_y_answers_one_and_list_continues(terminal: ProgramTerminal) -> None:
     terminal.wait_for("answer 1 agent: done")
 
 
+def test_dangerous_command_is_confirmed(terminal: ProgramTerminal) -> None:
+    filter_by(terminal, "rm -rf")
+    terminal.wait_for("! deletes files")
+    terminal.press("y")
+    terminal.wait_for("This deletes files. Approve it?")
+    terminal.press("n")
+    terminal.wait_for("nothing was answered")
+    terminal.press("y")
+    terminal.wait_for("This deletes files. Approve it?")
+    terminal.press("y")
+    terminal.wait_for("answer 1 agent: done")
+
+
 def test_answer_box_shows_question(terminal: ProgramTerminal) -> None:
     filter_by(terminal, "archive")
     terminal.wait_for("m write an answer")

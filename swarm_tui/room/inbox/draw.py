@@ -9,6 +9,7 @@ from swarm_tui.model.formatting import counted, duration
 from swarm_tui.model.questions import NO, YES, AnswerRule, Question, QuestionPart, closing_hints, described_options
 from swarm_tui.model.spec import name_of_test
 from swarm_tui.model.text import plain, plain_lines
+from swarm_tui.questions.danger import risk_of
 from swarm_tui.questions.inbox import NOT_ALL, Item, ItemGroup, ItemKind
 from swarm_tui.room.draw.spans import Line, Span, cut_line, cut_middle, spread, wrap_text
 
@@ -47,6 +48,7 @@ def draw_group_row(group: ItemGroup, width: int, now: float, *, is_answering: bo
     head = [
         Span(f"{len(group.items):>4,} ", "strong"),
         Span(f"{group.kind.value:{KIND_WIDTH}}", "dim" if group.is_later else ROLES[group.kind]),
+        *([Span("! ", "error")] if any(risk_of(item.ask) for item in group.items) else []),
         Span(group.title, "dim" if group.is_later else ""),
     ]
     return spread(head, [Span(f"  {state}", "pending" if is_answering else "faint")], width)
@@ -105,6 +107,8 @@ def draw_item_detail(
         lines += [[Span(line)] for line in wrap_text(extra, width)] if extra else []
     else:
         lines += [[Span(line, "strong")] for line in wrap_text(plain_lines(item.text), width)]
+    if risk := risk_of(item.ask):
+        lines.append(cut_line([Span(f"! {risk}", "error")], width))
     lines += [(), *_answers(item, width, why_not, is_open=is_open)]
     if len(group.different) > 1:
         head = f"{len(group.different):,} different requests of {len(group.items):,} agents:"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import ClassVar, Final
 
@@ -281,6 +281,26 @@ class InboxScreen(RoomScreen):
             lambda screen: screen.session.why_not_yes_or_no(), (NO,), rank=2, is_of_now=True,
             is_hidden=True)  # fmt: skip
     def answer(self, text: str) -> None:
+        item = self.session.item
+        if text == YES and item is not None and (risk := self.session.risk()):
+            self._confirm_risk(risk, [item.title], partial(self._send_to, item.id, text))
+        else:
+            self._send(text)
+
+    def _confirm_risk(self, risk: str, details: Iterable[str], approve: Callable[[], object]) -> None:
+        """Ask again before a dangerous command is approved."""
+        question = ConfirmScreen(f"This {risk}. Approve it?", details)
+        self.room.push_screen(
+            question, lambda is_yes: approve() if is_yes else self.show_message("nothing was answered")
+        )
+
+    def _send_to(self, item: str, text: str) -> None:
+        if self.session.item is not None and self.session.item.id == item:
+            self._send(text)
+        else:
+            self.show_message("answer: the list has changed; nothing was answered", "warning")
+
+    def _send(self, text: str) -> None:
         problem = self.session.answer(text)
         if problem:
             self.show_message(f"answer: {problem}", "warning")
@@ -304,8 +324,14 @@ class InboxScreen(RoomScreen):
             self.show_message(words or "nothing was answered")
             self.apply_change(VIEW_CHANGED)
 
-        if self.session.group is not None:
-            self.room.push_screen(AnswerGroupScreen(self.session.group, self.store), tell)
+        group = self.session.group
+        if group is None:
+            return
+        show = partial(self.room.push_screen, AnswerGroupScreen(group, self.store), tell)
+        if risk := self.session.risk(of_all=True):
+            self._confirm_risk(risk, [item.title for item in group.answerable], show)
+        else:
+            show()
 
     @action("m", "inbox.message", "write", "Write an answer (one agent)",
             lambda screen: screen.session.why_not_answer(), rank=4, is_of_now=True, opens_box=True)  # fmt: skip
@@ -343,7 +369,9 @@ class InboxScreen(RoomScreen):
 
         def confirm(value: str) -> None:
             number = int(value)
+            risk = self.session.risk()
             details = [rules[number].words, f"{waiting[number]} get the same answer"]
+            details += [f"this command {risk}"] if risk else []
             details.append("press u to remove the rule; earlier answers are not undone")
             question = ConfirmScreen("Always answer yes, until this sweep ends?", details)
             self.room.push_screen(question, lambda is_yes: self.session.add_rule(rules[number]) if is_yes else None)

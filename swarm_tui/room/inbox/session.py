@@ -11,6 +11,7 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import Request, RequestKind
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.questions import NO, YES, AnswerRule, Question, answer_problem, common_subject, fits
+from swarm_tui.questions.danger import risk_of
 from swarm_tui.questions.groups import proposed_rules
 from swarm_tui.questions.inbox import Item, ItemGroup
 from swarm_tui.room.grid.draw_layout import fits_words
@@ -178,6 +179,12 @@ class InboxSession:
         if not problem:
             self._changed()
         return problem
+
+    def risk(self, *, of_all: bool = False) -> str:
+        """Return what makes the item under the cursor, or any of its group, dangerous to approve, or ""."""
+        group = self.group
+        items = group.answerable if of_all and group is not None else (self.item,)
+        return next(filter(None, (risk_of(item.ask) for item in items if item is not None)), "")
 
     # Later.
 
