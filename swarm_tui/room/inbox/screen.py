@@ -289,10 +289,14 @@ class InboxScreen(RoomScreen):
 
     def _confirm_risk(self, risk: str, details: Iterable[str], approve: Callable[[], object]) -> None:
         """Ask again before a dangerous command is approved."""
-        question = ConfirmScreen(f"This {risk}. Approve it?", details)
-        self.room.push_screen(
-            question, lambda is_yes: approve() if is_yes else self.show_message("nothing was answered")
-        )
+
+        def decide(is_approved: bool | None) -> None:
+            if is_approved:
+                approve()
+            else:
+                self.show_message("nothing was answered")
+
+        self.room.push_screen(ConfirmScreen(f"This {risk}. Approve it?", details), decide)
 
     def _send_to(self, item: str, text: str) -> None:
         if self.session.item is not None and self.session.item.id == item:
