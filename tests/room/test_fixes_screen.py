@@ -14,6 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from swarm_tui.adapters.git import Repository
+from swarm_tui.errors import SwarmError
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.report import IntegratorReport, LeftOut
 from swarm_tui.model.spec import MngrSettings, SweepSpec
@@ -52,22 +53,29 @@ def project(tmp_path: Path) -> GitProject:
     return project
 
 
+def spec_folder(tmp_path: Path) -> SweepFolder:
+    folder = SweepFolder(tmp_path / "review-room")
+    spec = SweepSpec(sweep="main..integrated", repository="", base="", created_at=1.0, mngr=MngrSettings(path=""))
+    folder.write_spec(spec)
+    return folder
+
+
+def review_folder(tmp_path: Path) -> ReviewFolder:
+    return ReviewFolder(tmp_path / "verdicts.jsonl", tmp_path / "review")
+
+
 @asynccontextmanager
 async def merge_view(
     project: GitProject, tmp_path: Path, size: tuple[int, int] = (120, 30), failed: Sequence[LeftOut] = ()
 ) -> AsyncIterator[tuple[RoomApp, FixesScreen, Pilot[str]]]:
-    folder = SweepFolder(tmp_path / "review-room")
-    folder.write_spec(
-        SweepSpec(sweep="main..integrated", repository="", base="", created_at=1.0, mngr=MngrSettings(path=""))
-    )
-    verdicts = ReviewFolder(tmp_path / "verdicts.jsonl", tmp_path / "review")
+    verdicts = review_folder(tmp_path)
 
     def open_it() -> Review:
         outcome = IntegratorReport(failed=tuple(failed))
         repository = Repository.open(project.root)
         return Review.open(repository, "main", "integrated", folder=verdicts, outcome=outcome, by="ada")
 
-    app = RoomApp(Store(folder), Settings(notify="none"), home="fixes", given_review=open_it)
+    app = RoomApp(Store(spec_folder(tmp_path)), Settings(notify="none"), home="fixes", given_review=open_it)
     async with app.run_test(size=size) as pilot:
         screen = app.screen
         assert isinstance(screen, FixesScreen)
@@ -272,6 +280,21 @@ async def test_plan_is_shown_as_one_diff(project: GitProject, tmp_path: Path) ->
         assert "+    return x + x" not in text_on_screen(app)
         await pilot.press("k")
         await until(pilot, lambda: "Double is twice" in text_on_screen(app) and "as a whole" not in text_on_screen(app))
+
+
+async def test_unreadable_branch_is_read_again(project: GitProject, tmp_path: Path) -> None:
+    errors = [SwarmError("no git process can be started")] * 2
+
+    def open_it() -> Review:
+        if errors:
+            raise errors.pop()
+        return Review.open(Repository.open(project.root), "main", "integrated", folder=review_folder(tmp_path))
+
+    # The pause between two tries does not depend on the clock of the room.
+    store = Store(spec_folder(tmp_path), clock=lambda: 5.0)
+    app = RoomApp(store, Settings(notify="none"), home="fixes", given_review=open_it)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: "3 fixes" in text_on_screen(app))
 
 
 async def test_rewritten_branch_is_read_again_with_verdicts(project: GitProject, tmp_path: Path) -> None:

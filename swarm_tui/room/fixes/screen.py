@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import ClassVar
@@ -124,7 +125,7 @@ class FixesScreen(RoomScreen):
         self._is_opening = False
         self._problem = ""
         self._opened_for: tuple[str | None, str] | None = None
-        self._checked_at = 0.0
+        self._checked_at = float("-inf")
         self._closing_line = ""
 
     def compose_body(self) -> Iterable[Widget]:
@@ -208,7 +209,7 @@ class FixesScreen(RoomScreen):
                 self.start(self._check_branch, "check")
 
     def _is_check_due(self) -> bool:
-        now = self.store.clock()
+        now = time.monotonic()
         if now - self._checked_at < CHECK_SECONDS:
             return False
         self._checked_at = now
