@@ -39,7 +39,7 @@ swarm-tui simulate --headless --tests 60 --ahead 0.6 --seconds 0 simulated
 swarm-tui open ./simulated
 
 # print the tests that need attention
-swarm-tui status ./simulated --only blocked,failed
+swarm-tui status ./simulated --only blocked,error
 
 # print the state one minute before the end; `open --at -1m` opens the room at that time
 swarm-tui status ./simulated --at -1m
@@ -49,7 +49,7 @@ swarm-tui simulate --headless --tests 64 --ahead 0.6 --seconds 0 --seed 2 later
 swarm-tui compare ./simulated ./later
 
 # wait until a condition is true, for scripts; here it is true immediately
-swarm-tui wait --until 'failed or done' ./simulated
+swarm-tui wait --until 'error or done' ./simulated
 
 # print the events, one JSON object per line; --follow continues until the sweep has finished
 swarm-tui events --json ./simulated

@@ -31,8 +31,8 @@ USED_PATH: Final = "plugin/swarm/used.json"
 
 CONDITION_PATH: Final = "plugin/swarm/condition.json"
 """In the agent's state folder. An agent of any type may write here why its model does not answer:
-`{"trouble": "limited", "until": 1795032147, "has_given_up": false, "words": "429 Too Many Requests"}`. It writes `{}`
-or removes the file when the model answers again. `ApiErrorKind` lists the valid values of `trouble`; the other fields
+`{"api_error": "limited", "until": 1795032147, "has_given_up": false, "words": "429 Too Many Requests"}`. It writes `{}`
+or removes the file when the model answers again. `ApiErrorKind` lists the valid values of `api_error`; the other fields
 are optional."""
 
 TASK_VARIABLE: Final = "SWARM_TASK"

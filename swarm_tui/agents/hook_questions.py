@@ -93,18 +93,18 @@ class QuestionLog:
 
 def _details(event: dict[str, Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     if tool == "AskUserQuestion":
-        questions = _questions(arguments)
-        asked = "\n".join(question.text for question in questions) or "it asks a question"
-        return {"kind": QuestionKind.QUESTION, "text": asked, "questions": questions}
+        parts = _question_parts(arguments)
+        text = "\n".join(part.text for part in parts) or "it asks a question"
+        return {"kind": QuestionKind.QUESTION, "text": text, "parts": parts}
     if tool == "ExitPlanMode":
         return _plan(event, text_of(arguments.get("plan"), PLAN_LIMIT))
     if event.get("kind") == "Elicitation":
         text = text_of(event.get("message")) or "an MCP server asks for input"
-        questions = _fields(event.get("fields"), _list(event.get("required")))
+        parts = _fields(event.get("fields"), _list(event.get("required")))
         return {
             "kind": QuestionKind.INPUT,
             "text": text,
-            "questions": questions,
+            "parts": parts,
             "is_inexact": bool(event.get("is_cut")),
         }
     subject = next(
@@ -144,7 +144,7 @@ def _subagent(event: dict[str, Any]) -> str:
     return plain(text_of(event.get("subagent")), LABEL_LIMIT)
 
 
-def _questions(arguments: dict[str, Any]) -> tuple[QuestionPart, ...]:
+def _question_parts(arguments: dict[str, Any]) -> tuple[QuestionPart, ...]:
     questions = [question for question in _list(arguments.get("questions")) if isinstance(question, dict)]
     return tuple(_question(question) for question in questions[:QUESTIONS_LIMIT])
 
@@ -215,7 +215,7 @@ def answer_content(question: Question, text: str) -> dict[str, Any]:
     """Return the user's answer to a question, in the format of the hook."""
     if is_declined(question, text):
         return {"verdict": "deny", "text": ""}
-    if question.questions:
+    if question.parts:
         return {"verdict": "answer", "answers": answers_by_key(question, text)}
     is_allowed, words = permission_in(text)
     return {"verdict": "allow"} if is_allowed else {"verdict": "deny", "text": words}

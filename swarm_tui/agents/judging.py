@@ -142,9 +142,9 @@ def _judge(evidence: Evidence) -> JudgedResult:
     report = evidence.report
     if report is None:
         reason = evidence.problem or _WITHOUT_ARCHIVE[evidence.end]
-        return _judged(Result.BLOCKED if evidence.end is AgentEnd.NO_ANSWER else Result.FAILED, reason)
+        return _judged(Result.BLOCKED if evidence.end is AgentEnd.NO_ANSWER else Result.ERROR, reason)
     if report.errored:
-        return _judged(Result.FAILED, report.summary_markdown or "the agent reports that it could not do its work")
+        return _judged(Result.ERROR, report.summary_markdown or "the agent reports that it could not do its work")
     succeeded = [kind for kind, change in report.changes.items() if change.status is ChangeStatus.SUCCEEDED]
     blocked = _why_blocked(report)
     if blocked is not None and not succeeded:

@@ -36,7 +36,7 @@ class Observation:
     question: str = ""
     """The question, or the request for permission."""
     options: tuple[str, ...] = ()
-    condition: str = ""
+    status_detail: str = ""
     """A condition that needs no action, such as a request that is being retried."""
     api_error: ApiError | None = None
     """Why the agent's model does not answer."""
@@ -147,7 +147,7 @@ class ConditionObserver:
         raw = next(iter(contents.values()), b"{}")
         try:
             report = parse_json(raw)
-            kind, until = report.get("trouble"), number_of(report.get("until"))
+            kind, until = report.get("api_error"), number_of(report.get("until"))
             fields = {**report, "kind": kind, "until": until, "is_claim": True}
             self._api_error = msgspec.convert(fields, ApiError) if kind else None
             self._words = plain(str(report.get("words") or ""), _WORDS_LIMIT)
@@ -158,4 +158,4 @@ class ConditionObserver:
         if self._api_error is None:
             return None
         words = self._words or api_error_text(self._api_error.kind, self._api_error.until, now)
-        return Observation(False, "its report", condition=words, api_error=self._api_error)
+        return Observation(False, "its report", status_detail=words, api_error=self._api_error)

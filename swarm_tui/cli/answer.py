@@ -49,10 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("missing answer", f"for example `swarm-tui answer {chosen_id} yes`")
     opened = opened_sweep(arguments.sweep, Path.cwd())
     items = _chosen(pending_groups(opened), chosen_id, is_group=bool(arguments.group))
-    several = items[0].ask is not None and len(items[0].ask.questions) > 1
+    several = items[0].question is not None and len(items[0].question.parts) > 1
     text = ("\n" if several else " ").join(words)
     problem = next((item.problem for item in items if item.problem), "")
-    problem = problem or next((answer_problem(item.ask, text) for item in items if item.ask is not None), "")
+    problem = problem or next((answer_problem(item.question, text) for item in items if item.question is not None), "")
     if problem:
         raise SwarmError(problem)
     try:

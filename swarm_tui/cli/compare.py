@@ -15,7 +15,7 @@ from swarm_tui.journal.compare import ComparedTest, SweepComparison, SweepTotals
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
 
 if TYPE_CHECKING:
-    from swarm_tui.model.shapes import ShownComparison, ShownFound, ShownTotals
+    from swarm_tui.model.shapes import ComparedTestJson, ComparisonJson, TotalsJson
 
 DESCRIPTION = """\
 Compare two sweeps: tests that became green, red or flaky, new and removed tests, kept fixes whose tests fail again,
@@ -68,31 +68,31 @@ def compare_folders(before: SweepFolder, after: SweepFolder) -> SweepComparison:
     return compare_sweeps((before.name, first), (after.name, second), kept, len(kept_after))
 
 
-def _shown(comparison: SweepComparison) -> ShownComparison:
+def _shown(comparison: SweepComparison) -> ComparisonJson:
     return {
         "before": _shown_totals(comparison.before),
         "after": _shown_totals(comparison.after),
-        "became": {kind: [_shown_test(each) for each in found] for kind, found in comparison.became.items()},
+        "changed": {kind: [_shown_test(each) for each in found] for kind, found in comparison.changed.items()},
         "new": [_shown_test(each) for each in comparison.new],
         "gone": [_shown_test(each) for each in comparison.gone],
-        "broken_again": [
+        "regressed": [
             {
                 "commit": fix.commit,
                 "title": fix.title,
                 "is_applied": fix.is_applied,
                 "tests": [_shown_test(each) for each in tests],
             }
-            for fix, tests in comparison.broken_again
+            for fix, tests in comparison.regressed
         ],
         "not_compared": comparison.unknown,
     }
 
 
-def _shown_test(found: ComparedTest) -> ShownFound:
+def _shown_test(found: ComparedTest) -> ComparedTestJson:
     return {"test": found.test, "before": found.before or None, "after": found.after or None}
 
 
-def _shown_totals(totals: SweepTotals) -> ShownTotals:
+def _shown_totals(totals: SweepTotals) -> TotalsJson:
     return {
         "sweep": totals.sweep,
         "began": totals.began,

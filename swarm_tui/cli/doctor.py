@@ -13,7 +13,7 @@ from swarm_tui.cli.wait_bar import WaitBar
 
 if TYPE_CHECKING:
     from swarm_tui.doctor.host_checks import Check
-    from swarm_tui.model.shapes import ShownCheck, ShownChecks
+    from swarm_tui.model.shapes import CheckJson, ChecksJson
 
 MIN_COLUMNS: Final = 60
 
@@ -73,7 +73,7 @@ def print_checks(checks: Sequence[Check], *, is_json: bool) -> int:
     """Print the checks and return the exit code."""
     is_well = all(check.ok for check in checks)
     if is_json:
-        shown: ShownChecks = {"ok": is_well, "checks": [_as_json(check) for check in checks]}
+        shown: ChecksJson = {"ok": is_well, "checks": [_as_json(check) for check in checks]}
         print(json.dumps(shown, indent=2))
     else:
         print(checks_as_text(checks))
@@ -87,7 +87,7 @@ def checks_as_text(checks: Sequence[Check]) -> str:
     return "\n".join(_as_text(check, width) for check in checks)
 
 
-def _as_json(check: Check) -> ShownCheck:
+def _as_json(check: Check) -> CheckJson:
     return {"name": check.name, "ok": check.ok, "found": check.found, "needed": check.needed, "fix": check.fix}
 
 

@@ -325,7 +325,7 @@ def strength_as_json(strength: TestStrength, claim: str) -> dict[str, Any]:
     return {
         **strength.model_dump(mode="json"),
         "is_weaker": strength.is_weaker,
-        "is_toothless": strength.is_toothless,
+        "is_toothless": strength.detects_nothing,
         "words": strength.words,
         "claim": claim,
     }
@@ -335,9 +335,9 @@ def strength_as_list(found: list[TestStrength], claims: dict[str, str]) -> list[
     """Return the changed tests as lines; weaker ones with the reason that the agent gives."""
     rows = []
     for strength in found:
-        sign = "▼" if strength.is_weaker else "○" if strength.is_toothless else " "
+        sign = "▼" if strength.is_weaker else "○" if strength.detects_nothing else " "
         rows.append(f"{sign} {plain(strength.test)}  {strength.words or 'not weaker'}")
-        if not (strength.is_weaker or strength.is_toothless):
+        if not (strength.is_weaker or strength.detects_nothing):
             continue
         for mark in strength.signs:
             place = f"line {mark.line}" if mark.line else "gone"
@@ -370,7 +370,13 @@ def send_back(review: Review, folder: SweepFolder, fix: Change, comment: str) ->
     commit, hunk = fix.hunk_of or fix.id, hunk_text(review, fix) or None
     # An engine that is about to exit does not read requests.
     send_request(
-        opened, RequestKind.REVISE, tests=[author.test], text=comment.strip(), fix=commit, hunk=hunk, begin_again=begin
+        opened,
+        RequestKind.SEND_BACK,
+        tests=[author.test],
+        text=comment.strip(),
+        fix=commit,
+        hunk=hunk,
+        begin_again=begin,
     )
     review.set_verdict(fix, Verdict.LATER, comment.strip())
     print(f"#{fix.rank} sent back to {author.agent}; to wait for it: `swarm-tui wait --until done`", file=sys.stderr)

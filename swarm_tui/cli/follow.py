@@ -32,7 +32,7 @@ from swarm_tui.journal.progress_file import integration_progress
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.state import SweepState
-from swarm_tui.limits.events import dial_words
+from swarm_tui.limits.events import throttle_text
 from swarm_tui.model.event import LogLine
 from swarm_tui.model.formatting import clock, counted
 from swarm_tui.model.report import IntegratorReport, LeftOut
@@ -56,11 +56,11 @@ _STYLES: Final = {
     "impl_fix": "magenta",
     "unresolved": "red",
     "blocked": "dark_orange",
-    "failed": "bold red",
+    "error": "bold red",
     "stopped": "dim",
     "running": "cyan",
     "waiting": "bold yellow",
-    "hindered": "yellow",
+    "api_error": "yellow",
     "launching": "dim cyan",
     "queued": "dim",
 }
@@ -116,7 +116,7 @@ def is_whole(opened: OpenedSweep) -> bool:
 
 def _has_open_blocks(state: SweepState) -> bool:
     """Return whether an agent of a tutorial sweep left blocks of its batch open."""
-    return any(record.result in PULLED_RESULTS and record.harvest.passing_after is False for record in state.tests())
+    return any(record.result in PULLED_RESULTS and record.pulled.passing_after is False for record in state.tests())
 
 
 def _closing_lines(opened: OpenedSweep) -> list[str]:
@@ -125,7 +125,7 @@ def _closing_lines(opened: OpenedSweep) -> list[str]:
     if opened.state.integration.state == "failed":
         # The report in the folder is from an earlier integration.
         outcome = None
-    lines = list(opened.doubts)
+    lines = list(opened.integrity_warnings)
     lines += [f"no agent: {plain(sentence, 600)}" for sentence in opened.spec.left_out]
     lines += [*open_lines(opened.state.tests()), *effect_lines(outcome)]
     lines += left_out_lines(outcome.failed if outcome else ())
@@ -288,7 +288,7 @@ def _render(opened: OpenedSweep) -> RenderableType:
     elapsed = now - (state.started_at or now)
     seconds_left = seconds_to_end_of_sweep(state, now)
     left = f" · ~{clock(seconds_left)} left" if seconds_left is not None else ""
-    slots = dial_words(state.access.dial, state.slots, now) or f"{state.slots_in_use}/{state.slots}"
+    slots = throttle_text(state.access.throttle, state.slots, now) or f"{state.slots_in_use}/{state.slots}"
     line = Text(f"{opened.folder.name}  {clock(elapsed)}{left} · slots {slots}")
     if state.access.lost:
         line.append(f" · {state.access.lost_words}", "bold red")

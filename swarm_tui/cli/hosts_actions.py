@@ -33,7 +33,7 @@ from swarm_tui.doctor.checks import Requirements, check_hosts, current_machine
 from swarm_tui.doctor.host_checks import judge_host, probe_host
 from swarm_tui.errors import AdapterError, SwarmError, UsageError
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.shapes import ShownMachine
+from swarm_tui.model.shapes import MngrHostJson
 
 REMOTE_FOLDER: Final = ".mngr-remote"
 # Used in the shells of agents and in git URLs.
@@ -150,7 +150,7 @@ def list_known(*, is_json: bool) -> int:
     return 0
 
 
-def _as_json(host: MngrHost) -> ShownMachine:
+def _as_json(host: MngrHost) -> MngrHostJson:
     target = host.target
     return {
         "name": host.shown,

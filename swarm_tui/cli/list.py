@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         counts = " · ".join(f"{count} {MARKS[mark].word}" for mark, count in sorted(row["counts"].items()))
         cost = f"  {row['cost']}" if row.get("cost") else ""
         title = f"  {plain(row['title'], 60)}" if row["title"] else ""
-        doubts = "".join(f"  ({doubt})" for doubt in row.get("doubts", ()))
+        doubts = "".join(f"  ({doubt})" for doubt in row.get("integrity_warnings", ()))
         about = f"{counts or plain(row['reason'], 200)}{cost}{title}{doubts}"
         print(f"{row['sweep']:20} {row['state']:11} {_date(row['created'])}  {about}")
     return 0
@@ -71,7 +71,7 @@ def _describe(folder: Any) -> dict[str, Any]:
         "integrated": state.integration.branch if state.integration.state == "done" else None,
         "hosts": [line.name for line in host_lines(opened.spec, state.hosts, state.tests())],
         **cost_of(opened),
-        "doubts": list(opened.doubts),
+        "integrity_warnings": list(opened.integrity_warnings),
         "cost": cost_text(state, is_imputed=opened.spec.is_cost_imputed),
         "counts": {mark: count for mark, count in state.counts.items() if count},
     }

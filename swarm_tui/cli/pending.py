@@ -20,7 +20,7 @@ from swarm_tui.questions.deferred import DeferredItems
 from swarm_tui.questions.inbox import Item, ItemGroup, find_groups
 
 if TYPE_CHECKING:
-    from swarm_tui.model.shapes import ShownInbox, ShownItem, ShownQuestion
+    from swarm_tui.model.shapes import InboxJson, ItemJson, QuestionPartJson
 
 DESCRIPTION = """List everything that needs you, most urgent first: questions and dialogs of agents, stuck agents,
 blocked tests, errors, and fixes to review. Similar items are grouped. Answer items with `swarm-tui answer`."""
@@ -59,7 +59,7 @@ def pending_groups(opened: OpenedSweep) -> list[ItemGroup]:
     return find_groups(opened.state, now, DeferredItems(opened.folder).items(), decided)
 
 
-def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> ShownInbox:
+def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> InboxJson:
     return {
         "sweep": opened.folder.name,
         "has_engine": opened.has_running_engine,
@@ -68,7 +68,7 @@ def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> ShownInbox:
                 "group": group.id,
                 "kind": group.kind.value,
                 "title": group.title,
-                "is_later": group.is_later,
+                "is_deferred": group.is_deferred,
                 "items": [_described_item(item) for item in group.items],
             }
             for group in groups
@@ -80,8 +80,8 @@ def _described(opened: OpenedSweep, groups: Iterable[ItemGroup]) -> ShownInbox:
     }
 
 
-def _described_item(item: Item) -> ShownItem:
-    ask = item.ask
+def _described_item(item: Item) -> ItemJson:
+    question = item.question
     return {
         "id": item.id,
         "test": item.test,
@@ -91,31 +91,31 @@ def _described_item(item: Item) -> ShownItem:
         "text": item.text,
         "is_answerable": not item.problem,
         "problem": item.problem,
-        "tool": ask.tool if ask is not None else "",
-        "subject": ask.subject if ask is not None else "",
+        "tool": question.tool if question is not None else "",
+        "subject": question.subject if question is not None else "",
         "options": list(item.options),
-        "questions": [_described_question(question) for question in ask.questions] if ask is not None else [],
+        "parts": [_described_part(part) for part in question.parts] if question is not None else [],
     }
 
 
-def _described_question(question: QuestionPart) -> ShownQuestion:
+def _described_part(part: QuestionPart) -> QuestionPartJson:
     return {
-        "key": question.key,
-        "text": question.text,
-        "options": list(question.options),
-        "descriptions": list(question.descriptions),
-        "is_many": question.is_many,
-        "field": question.field,
-        "is_needed": question.is_needed,
-        "format": question.format,
-        "least": question.least,
-        "most": question.most,
-        "hint": question.hint,
+        "key": part.key,
+        "text": part.text,
+        "options": list(part.options),
+        "descriptions": list(part.descriptions),
+        "is_many": part.is_many,
+        "field": part.field,
+        "is_needed": part.is_needed,
+        "format": part.format,
+        "least": part.least,
+        "most": part.most,
+        "hint": part.hint,
     }
 
 
 def _lines(opened: OpenedSweep, groups: list[ItemGroup], shown: int) -> Iterable[str]:
-    number = sum(len(group.items) for group in groups if not group.is_later)
+    number = sum(len(group.items) for group in groups if not group.is_deferred)
     yield (
         f"{opened.folder.name}  {counted(number, 'item')} need{'s' if number == 1 else ''} you"
         if number
@@ -124,14 +124,14 @@ def _lines(opened: OpenedSweep, groups: list[ItemGroup], shown: int) -> Iterable
     if groups and not opened.has_running_engine:
         yield f"no engine is running; to answer, first run `swarm-tui resume {opened.folder.name}`"
     for group in groups:
-        later = "  (later)" if group.is_later else ""
+        later = "  (later)" if group.is_deferred else ""
         yield f"{group.id}  {len(group.items):>3}  {group.kind.value:11} {plain(group.title, 200)}{later}"
         for item in group.items[:shown]:
             if item.test:
                 yield f"    {item.id if not item.problem else '-':8}  {plain(item.agent or item.test, 100)}" + (
                     f"  {plain(item.title, 200)}" if item.title != group.title else ""
                 )
-        yield from _asked_lines(group)
+        yield from _question_lines(group)
         if len(group.items) > shown:
             yield f"    … and {len(group.items) - shown:,} more (list all with --all)"
     for rule in opened.state.rules.values():
@@ -139,14 +139,14 @@ def _lines(opened: OpenedSweep, groups: list[ItemGroup], shown: int) -> Iterable
         yield f"rule {rule.id}: {plain(rule.answer, 60)} to {plain(rule.words, 300)} (used {uses} times)"
 
 
-def _asked_lines(group: ItemGroup) -> Iterable[str]:
+def _question_lines(group: ItemGroup) -> Iterable[str]:
     """Return the lines of a group's question that its title does not show."""
     item, is_one = group.items[0], len(group.different) == 1
-    if item.ask is None:
+    if item.question is None:
         return
-    is_plain = item.ask.kind is QuestionKind.PERMISSION and not (item.ask.detail or item.ask.is_inexact)
+    is_plain = item.question.kind is QuestionKind.PERMISSION and not (item.question.detail or item.question.is_inexact)
     has_more = not is_plain or plain(group.title, 200) != group.title
     if is_one and has_more:
         yield from (f"    {plain(line, 1_000)}".rstrip() for line in item.text.split("\n"))
-    if not item.ask.questions:
+    if not item.question.parts:
         yield "    options: yes, no, or a reason for a no"

@@ -13,7 +13,7 @@ from swarm_tui.adapters.web import serve_folder
 from swarm_tui.cli.progress import opened_sweep
 
 if TYPE_CHECKING:
-    from swarm_tui.model.shapes import ShownPage
+    from swarm_tui.model.shapes import PageJson
 
 DESCRIPTION = """Write the results of a sweep as static HTML: numbers and timeline, each test with its tries, changes,
 transcripts and recordings, everything that needs you, and the integrated branch with verdicts. The page opens offline,
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     tests = len(sweep.state.records)
     print(f"{tests:,} tests, {written.files:,} files, {written.size / 1e6:.1f} MB in {seconds:.1f} s", file=sys.stderr)
     if arguments.json:
-        result: ShownPage = {
+        result: PageJson = {
             "sweep": sweep.spec.sweep,
             "page": str(written.page),
             "tests": tests,

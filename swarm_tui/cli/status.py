@@ -22,7 +22,7 @@ from swarm_tui.hosts.lines import free_slots_reason, host_lines, is_on_hosts, te
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.progress_file import integration_progress
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.limits.events import dial_words
+from swarm_tui.limits.events import throttle_text
 from swarm_tui.model.pulled import Escalation
 from swarm_tui.model.results import BASELINE_WORDS, MARKS
 from swarm_tui.model.text import plain, plain_lines
@@ -32,15 +32,15 @@ from swarm_tui.money.forecast import cost_of_each, spending_of
 
 if TYPE_CHECKING:
     from swarm_tui.model.shapes import (
-        ShownAlarm,
-        ShownCost,
-        ShownDial,
-        ShownHost,
-        ShownPattern,
-        ShownSweep,
-        ShownTest,
-        ShownTokens,
-        ShownTrouble,
+        AlertJson,
+        ApiErrorJson,
+        CostJson,
+        HostJson,
+        PatternJson,
+        SweepJson,
+        TestJson,
+        ThrottleJson,
+        TokensJson,
     )
 
 _TRY_MARKS = {"runs": ".", "passed": "✓", "skipped": "⊘", "failed": "✗"}
@@ -48,24 +48,15 @@ DESCRIPTION = """Print the state of each test of a sweep. This does not change t
 EXAMPLES = """\
   swarm-tui status                         the newest sweep of this repository
   swarm-tui status 20261118 --json         print JSON for a script
-  swarm-tui status --only blocked,failed   only blocked and failed tests
+  swarm-tui status --only blocked,error    only tests that are blocked or in an error
   swarm-tui status --at -10m               the state ten minutes ago
   vim -q <(swarm-tui status --format=vim)  edit the unsolved tests"""
 
 _TEXTS = frozenset(
     {
-        *(
-            "alarms",
-            "changes",
-            "claim",
-            "condition",
-            "end",
-            "foreign_imports",
-            "hard_to_use",
-            "held_for",
-            "integration",
-        ),
-        *("login_lost", "options", "patterns", "question", "reason", "stuck", "title", "trouble", "unfinished_blocks"),
+        *("alerts", "api_error", "changes", "claim", "end", "foreign_imports", "held_for", "integration"),
+        *("login_lost", "options", "patterns", "question", "reason", "status_detail", "stuck", "title"),
+        *("unfinished_blocks", "usability_reports"),
     }
 )
 """Keys with text that agents write, or that quotes it."""
@@ -123,7 +114,7 @@ def _quickfix_lines(records: Iterable[TestRecord]) -> Iterable[str]:
             yield f"{plain(record.file)}:{record.line}: {MARKS[record.mark].word}: {reason}"
 
 
-def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> ShownSweep:
+def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = None) -> SweepJson:
     """Return a sweep as data for JSON."""
     state, spec = opened.state, opened.spec
     tests = list(state.tests() if records is None else records)
@@ -147,16 +138,16 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         "agent": spec.agent_type,
         "slots": state.slots or spec.slots,
         "open_slots": state.open_slots or spec.slots,
-        "dial": cast("ShownDial", asdict(state.access.dial)),
+        "throttle": cast("ThrottleJson", asdict(state.access.throttle)),
         "login_lost": state.access.lost_reason if state.access.lost else None,
         **cost_of(opened),
         "started": state.started_at,
         "ended": state.ended_at,
         "reason": state.ended_reason,
         "counts": {mark: count for mark, count in state.counts.items() if count},
-        "alarms": [_describe_alarm(alarm, state.records) for alarm in state.alarms.values()],
+        "alerts": [_describe_alert(alert, state.records) for alert in state.alerts.values()],
         "patterns": [_describe_pattern(pattern, opened) for pattern in find_patterns(state.tests())],
-        "hard_to_use": [
+        "usability_reports": [
             {"test": test, "title": each.title, "detail": each.detail_markdown}
             for test, each in escalations_of(opened, "HARD_TO_USE")
         ],
@@ -166,14 +157,14 @@ def describe_sweep(opened: OpenedSweep, records: Iterable[TestRecord] | None = N
         ],
         "hosts": describe_hosts(opened),
         "left_out": list(spec.left_out),
-        "doubts": list(opened.doubts),
+        "integrity_warnings": list(opened.integrity_warnings),
         "checkout_changes": list(state.checkout_changes),
         "is_verified": not spec.why_not_verified,
         "tests": [describe_test(record) for record in tests],
     }
 
 
-def describe_hosts(opened: OpenedSweep) -> list[ShownHost]:
+def describe_hosts(opened: OpenedSweep) -> list[HostJson]:
     """Return the hosts of a sweep as data for JSON, those with problems first."""
     return [
         {
@@ -181,20 +172,20 @@ def describe_hosts(opened: OpenedSweep) -> list[ShownHost]:
             "state": line.word,
             "reason": line.reason,
             "slots": line.slots,
-            "at_work": line.at_work,
+            "running": line.running,
             "waiting": line.waiting,
             "finished": line.finished,
             "unsolved": line.unsolved,
             "load": line.load,
             "processors": line.processors or None,
-            "heard": line.heard_at,
+            "last_poll": line.heard_at,
             "silent_since": line.lost_since,
         }
         for line in host_lines(opened.spec, opened.state.hosts, opened.state.tests())
     ]
 
 
-def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> ShownPattern:
+def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> PatternJson:
     spent = spending_of(opened.state.records[test] for test in pattern.tests)
     return {
         "cause": pattern.cause,
@@ -205,7 +196,7 @@ def _describe_pattern(pattern: Pattern, opened: OpenedSweep) -> ShownPattern:
     }
 
 
-def cost_of(opened: OpenedSweep) -> ShownCost:
+def cost_of(opened: OpenedSweep) -> CostJson:
     """Return the cost of all agents of a sweep, including the integrator; None for figures that no agent reports."""
     spent, budget = opened.state.spending, opened.state.budget
     kept, _ = _kept_fixes(opened)
@@ -233,8 +224,8 @@ def _kept_fixes(opened: OpenedSweep) -> tuple[int, str]:
     return count_kept(review), applied_branch_of(review)
 
 
-def _describe_tokens(models: Iterable[ModelTokens]) -> list[ShownTokens]:
-    return [cast("ShownTokens", tokens._asdict()) for tokens in models]
+def _describe_tokens(models: Iterable[ModelTokens]) -> list[TokensJson]:
+    return [cast("TokensJson", tokens._asdict()) for tokens in models]
 
 
 def rounded(dollars: float | None) -> float | None:
@@ -242,16 +233,16 @@ def rounded(dollars: float | None) -> float | None:
     return None if dollars is None else round(dollars, 6)
 
 
-def _describe_alarm(alarm: Alert, records: Mapping[str, TestRecord]) -> ShownAlarm:
-    held = [record.test for record in still_held(alarm, records)]
+def _describe_alert(alert: Alert, records: Mapping[str, TestRecord]) -> AlertJson:
+    held = [record.test for record in still_held(alert, records)]
     return {
-        "cause": alarm.cause,
-        "at": alarm.at,
-        "tests": list(alarm.tests),
-        "shared": alarm.shared,
+        "cause": alert.cause,
+        "at": alert.at,
+        "tests": list(alert.tests),
+        "shared": alert.shared,
         "held": held,
-        "why_held": alarm.why_held,
-        "is_released": alarm.is_released,
+        "why_held": alert.why_held,
+        "is_released": alert.is_released,
     }
 
 
@@ -260,7 +251,7 @@ def escalations_of(opened: OpenedSweep, kind: str) -> list[tuple[str, Escalation
     return [
         (record.test, each)
         for record in opened.state.tests()
-        for each in record.harvest.escalations
+        for each in record.pulled.escalations
         if each.kind == kind
     ]
 
@@ -278,9 +269,9 @@ def open_block_lines(opened: OpenedSweep) -> list[str]:
     return lines
 
 
-def describe_test(record: TestRecord) -> ShownTest:
+def describe_test(record: TestRecord) -> TestJson:
     """Return a test as data for JSON."""
-    check = record.harvest.check
+    check = record.pulled.check
     return {
         "test": record.test,
         "agent": record.agent,
@@ -299,7 +290,7 @@ def describe_test(record: TestRecord) -> ShownTest:
         ],
         "changes": {
             change.kind: {"status": change.status, "summary": change.summary, "commit": change.commit}
-            for change in record.harvest.changes
+            for change in record.pulled.changes
         },
         "baseline": record.baseline.value or None,
         "group": record.group or None,
@@ -313,15 +304,15 @@ def describe_test(record: TestRecord) -> ShownTest:
         "models": _describe_tokens(record.spending.models),
         "is_over_budget": record.over_budget_at is not None,
         "options": list(record.options),
-        "condition": record.condition,
+        "status_detail": record.status_detail,
         "stuck": record.stuck,
         "commits": record.commits,
-        "trouble": cast("ShownTrouble", msgspec.to_builtins(record.trouble)) if record.trouble else None,
+        "api_error": cast("ApiErrorJson", msgspec.to_builtins(record.api_error)) if record.api_error else None,
         "question": record.question,
         "branch": record.branch,
-        "tip": record.harvest.tip,
-        "end": record.harvest.end,
-        "has_uncommitted": record.harvest.has_uncommitted,
+        "tip": record.pulled.tip,
+        "end": record.pulled.end,
+        "has_uncommitted": record.pulled.has_uncommitted,
         "foreign_imports": list(record.foreign_imports),
         "held_for": record.held_for,
         "is_stale": record.stale_since is not None,
@@ -359,9 +350,9 @@ def _model_lines(opened: OpenedSweep) -> Iterable[str]:
     if opened.has_running_engine and state.access.lost:
         reason = plain(state.access.lost_reason, 200)
         yield f"{state.access.lost_words}: {reason} (fix the login, then run `swarm-tui request release`)"
-    dial = dial_words(state.access.dial, state.slots, time.time())
-    if opened.has_running_engine and dial:
-        yield f"slots {dial}"
+    throttle = throttle_text(state.access.throttle, state.slots, time.time())
+    if opened.has_running_engine and throttle:
+        yield f"slots {throttle}"
 
 
 def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
@@ -391,16 +382,16 @@ def _table(opened: OpenedSweep, records: list[TestRecord]) -> Iterable[str]:
     yield from _host_table(opened)
     yield from filter(None, [opened.why_engine_is_silent])
     yield from _model_lines(opened)
-    yield from opened.doubts
+    yield from opened.integrity_warnings
     if state.stale_reason:
         yield f"states are stale: {plain(state.stale_reason, 200)}"
-    yield from (plain(line, 400) for line in alert_lines(state.alarms, state.records))
+    yield from (plain(line, 400) for line in alert_lines(state.alerts, state.records))
     for sentence in opened.spec.left_out:
         yield f"left out: {plain(sentence, 500)}"
     for record in records:
-        hindered = record.condition if record.is_hindered else record.stuck and f"stuck: {record.stuck}"
+        detail = record.status_detail if record.has_api_error else record.stuck and f"stuck: {record.stuck}"
         tries = "".join(_TRY_MARKS[made.word] for made in record.tries[-8:])
-        reason = record.question if record.state.value == "waiting" else hindered or record.reason
+        reason = record.question if record.state.value == "waiting" else detail or record.reason
         reason = f"held: {record.held_for}" if record.held_for else reason
         known = f" ({BASELINE_WORDS[record.baseline]})" if record.baseline in BASELINE_WORDS else ""
         yield f"  {MARKS[record.mark].word:12} {tries:8} {plain(record.test, 200)}{known}" + (

@@ -28,7 +28,7 @@ class Condition(NamedTuple):
     holds: Callable[[SweepState], bool]
 
 
-def _asks(state: SweepState) -> bool:
+def _has_question(state: SweepState) -> bool:
     integrator = state.integrator
     return bool(state.counts[State.WAITING.value]) or (integrator is not None and integrator.state is State.WAITING)
 
@@ -42,9 +42,9 @@ CONDITIONS: Final = {
     "ended": Condition(
         "the engine is not running: the sweep is finished, stopped or failed", lambda state: state.is_over
     ),
-    "asks": Condition("an agent is waiting for an answer", _asks),
-    "failed": Condition(
-        "an agent crashed, timed out or submitted nothing", lambda state: bool(state.counts[Result.FAILED])
+    "question": Condition("an agent is waiting for an answer", _has_question),
+    "error": Condition(
+        "an agent crashed, timed out or submitted nothing", lambda state: bool(state.counts[Result.ERROR])
     ),
     "blocked": Condition("a test is blocked", lambda state: bool(state.counts[Result.BLOCKED])),
     "unresolved": Condition("an agent could not fix its test", lambda state: bool(state.counts[Result.UNRESOLVED])),
@@ -52,7 +52,7 @@ CONDITIONS: Final = {
         "an agent is running but makes no progress", lambda state: any(bool(record.stuck) for record in state.tests())
     ),
     "alert": Condition(
-        "the number of tests with the same cause has reached `--alert`", lambda state: bool(state.alarms)
+        "the number of tests with the same cause has reached `--alert`", lambda state: bool(state.alerts)
     ),
     "over-budget": Condition("the budget of the sweep or of an agent is spent", _is_over_budget),
     "login-lost": Condition("the agents are logged out, so nothing is launched", lambda state: bool(state.access.lost)),
@@ -148,8 +148,8 @@ DESCRIPTION = f"""Wait until a condition of a sweep is true, and print the words
 {_WORDS}"""
 EXAMPLES = """\
   swarm-tui wait --until done                                  the newest sweep is finished
-  swarm-tui wait --until 'done or asks' --timeout 2h           or an agent asks you
-  swarm-tui wait --until 'fixes and not asks' 20261118         another sweep
+  swarm-tui wait --until 'done or question' --timeout 2h       or an agent asks you
+  swarm-tui wait --until 'fixes and not question' 20261118     another sweep
   swarm-tui wait --until 'over-budget' && swarm-tui stop
 Exit codes: 0 the condition is true; 1 it is false and no engine is running; 2 usage error; 124 timeout."""
 

@@ -13,7 +13,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.room.splash import splash
 
 if TYPE_CHECKING:
-    from swarm_tui.model.shapes import ShownSweep
+    from swarm_tui.model.shapes import SweepJson
     from swarm_tui.watch.agents import Conditions
 
 DESCRIPTION = """\
@@ -60,7 +60,7 @@ def _print_once(arguments: argparse.Namespace) -> int:
         return print_plain(folder)
 
 
-def _described(folder: SweepFolder) -> ShownSweep:
+def _described(folder: SweepFolder) -> SweepJson:
     from swarm_tui.cli.status import describe_sweep
     from swarm_tui.journal.open import open_sweep
 

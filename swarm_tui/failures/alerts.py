@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from swarm_tui.failures.causes import cause_of_failure
-from swarm_tui.failures.events import Alert, PatternRaised, QueueHeld
+from swarm_tui.failures.events import Alert, AlertRaised, QueueHeld
 from swarm_tui.failures.patterns import (
     Pattern,
     TraitCounts,
@@ -75,7 +75,7 @@ TESTS_NAMED: Final = 1_000
 
 def due_events(
     state: SweepState, counts: CauseCounts, alert: float, hold_similar: float
-) -> Iterator[PatternRaised | QueueHeld]:
+) -> Iterator[AlertRaised | QueueHeld]:
     """Yield the alerts that are due, and the holds of queued tests that would probably fail for the same cause.
 
     `counts` is kept between calls, because counting all tries takes long. `alert` and `hold_similar` are thresholds.
@@ -85,9 +85,9 @@ def due_events(
     to_alert, to_hold = (alike_needed(each, len(records)) for each in (alert, hold_similar))
     needed = min((each for each in (to_alert, to_hold) if each is not None), default=len(records) + 1)
     for cause, tests in counts.met_by(needed):
-        raised = state.alarms.get(cause)
+        raised = state.alerts.get(cause)
         if raised is None:
-            yield PatternRaised(cause=cause, tests=tests[:TESTS_NAMED], shared=what_is_shared(tests, records))
+            yield AlertRaised(cause=cause, tests=tests[:TESTS_NAMED], shared=what_is_shared(tests, records))
         is_released = raised is not None and raised.is_released
         if to_hold is None or len(tests) < to_hold or is_released or counts.examined.get(cause) == len(tests):
             continue
@@ -166,37 +166,37 @@ def _counted(members: Iterable[str], records: Mapping[str, TestRecord]) -> tuple
     return inside, every
 
 
-def still_held(alarm: Alert, records: Mapping[str, TestRecord]) -> list[TestRecord]:
+def still_held(alert: Alert, records: Mapping[str, TestRecord]) -> list[TestRecord]:
     """Return the tests that are currently held for this cause."""
-    held = (records.get(test) for test in alarm.held)
-    return [record for record in held if record is not None and record.held_for == alarm.cause]
+    held = (records.get(test) for test in alert.held)
+    return [record for record in held if record is not None and record.held_for == alert.cause]
 
 
-def with_held(patterns: list[Pattern], alarms: Mapping[str, Alert], records: Mapping[str, TestRecord]) -> list[Pattern]:
+def with_held(patterns: list[Pattern], alerts: Mapping[str, Alert], records: Mapping[str, TestRecord]) -> list[Pattern]:
     """Return the patterns, and a pattern for each other alert with held tests."""
     causes = {pattern.cause for pattern in patterns}
-    more = [alarm for alarm in alarms.values() if alarm.cause not in causes and still_held(alarm, records)]
+    more = [alert for alert in alerts.values() if alert.cause not in causes and still_held(alert, records)]
     return patterns + [
-        Pattern(alarm.cause, alarm.tests, "held", _shared_words(alarm), "", plain(alarm.cause, 400)) for alarm in more
+        Pattern(alert.cause, alert.tests, "held", _shared_words(alert), "", plain(alert.cause, 400)) for alert in more
     ]
 
 
-def _shared_words(alarm: Alert) -> tuple[str, ...]:
-    return (plain(alarm.shared, 200),) if alarm.shared else ()
+def _shared_words(alert: Alert) -> tuple[str, ...]:
+    return (plain(alert.shared, 200),) if alert.shared else ()
 
 
-def alert_lines(alarms: Mapping[str, Alert], records: Mapping[str, TestRecord]) -> Iterator[str]:
+def alert_lines(alerts: Mapping[str, Alert], records: Mapping[str, TestRecord]) -> Iterator[str]:
     """Yield the alerts as lines, each followed by its held tests and the reason."""
-    for alarm in alarms.values():
-        shared = f" · {alarm.shared}" if alarm.shared else ""
-        yield f"{counted(len(alarm.tests), 'test')} with the same cause: {alarm.cause}{shared}"
-        if still_held(alarm, records):
-            yield f"  held {saved_text(alarm, records)}: {alarm.why_held}"
+    for alert in alerts.values():
+        shared = f" · {alert.shared}" if alert.shared else ""
+        yield f"{counted(len(alert.tests), 'test')} with the same cause: {alert.cause}{shared}"
+        if still_held(alert, records):
+            yield f"  held {saved_text(alert, records)}: {alert.why_held}"
 
 
-def saved_text(alarm: Alert, records: Mapping[str, TestRecord]) -> str:
+def saved_text(alert: Alert, records: Mapping[str, TestRecord]) -> str:
     """Return the held tests with an estimate of the saved time and cost: `12 tests, ~24m, ~$3.60`."""
-    held = still_held(alarm, records)
+    held = still_held(alert, records)
     ended = [record for record in records.values() if record.state is State.DONE]
     spans = [
         record.ended_at - record.launched_at

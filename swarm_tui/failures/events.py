@@ -94,7 +94,7 @@ class Alert(NamedTuple):
     """Whether the user has released a held test. After that, no test is held for this cause."""
 
 
-class PatternRaised(Event, frozen=True):
+class AlertRaised(Event, frozen=True):
     """The number of tests with the same cause reached `--alert`; recorded once for each cause."""
 
     cause: str
@@ -103,7 +103,7 @@ class PatternRaised(Event, frozen=True):
     """What these tests have in common, and the other tests do not."""
 
     def apply(self, state: SweepState) -> None:
-        state.alarms = {**state.alarms, self.cause: Alert(self.cause, self.at, self.tests, self.shared)}
+        state.alerts = {**state.alerts, self.cause: Alert(self.cause, self.at, self.tests, self.shared)}
 
     def log_line(self) -> LogLine | None:
         shared = f" · {self.shared}" if self.shared else ""
@@ -121,9 +121,9 @@ class QueueHeld(Event, frozen=True):
     def apply(self, state: SweepState) -> None:
         state.hold(self.tests, is_held=True, cause=self.cause)
         if self.cause:
-            alert = state.alarms.get(self.cause) or Alert(self.cause, self.at, ())
+            alert = state.alerts.get(self.cause) or Alert(self.cause, self.at, ())
             held = tuple(dict.fromkeys((*alert.held, *self.tests)))
-            state.alarms = {**state.alarms, self.cause: alert._replace(held=held, why_held=self.reason)}
+            state.alerts = {**state.alerts, self.cause: alert._replace(held=held, why_held=self.reason)}
 
     def log_line(self) -> LogLine | None:
         text = f"{_tests_are(self.tests)} held" + (f": {self.reason}" if self.reason else "")
@@ -138,9 +138,9 @@ class QueueReleased(Event, frozen=True):
     def apply(self, state: SweepState) -> None:
         state.hold(self.tests, is_held=False)
         released = set(self.tests)
-        state.alarms = {
+        state.alerts = {
             cause: alert._replace(is_released=True) if released & set(alert.held) else alert
-            for cause, alert in state.alarms.items()
+            for cause, alert in state.alerts.items()
         }
 
     def log_line(self) -> LogLine | None:

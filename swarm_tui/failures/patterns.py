@@ -240,9 +240,9 @@ def raw_cause(record: TestRecord) -> str:
     """Return why a test waits, fails or is blocked, as reported; "" for other tests."""
     if record.state is State.WAITING:
         return record.question or "waits for an answer"
-    if record.state is State.DONE and record.result is Result.BLOCKED and record.harvest.escalations:
-        return record.harvest.escalations[0].title or record.reason
-    if record.state is State.DONE and record.result is Result.FAILED and record.reason:
+    if record.state is State.DONE and record.result is Result.BLOCKED and record.pulled.escalations:
+        return record.pulled.escalations[0].title or record.reason
+    if record.state is State.DONE and record.result is Result.ERROR and record.reason:
         # The reason why the work is unreadable matters more than a failed try.
         return record.reason
     if record.state is State.DONE and record.result is not None and record.result in UNSOLVED_RESULTS:

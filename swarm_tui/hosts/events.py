@@ -58,7 +58,7 @@ def _mark_stale(state: SweepState, host: str, since: float | None) -> None:
             state.change(record.test, stale_since=since)
 
 
-class HostSeen(Event, frozen=True):
+class HostPolled(Event, frozen=True):
     """A host answered a poll; written at most twice a minute for each host."""
 
     host: str
@@ -86,7 +86,7 @@ class HostLost(Event, frozen=True):
         return self.logged(f"{self.host} does not answer: {self.reason}", "warning")
 
 
-class HostBack(Event, frozen=True):
+class HostRecovered(Event, frozen=True):
     """A host answers again, and its agents are polled again."""
 
     host: str
@@ -102,7 +102,7 @@ class HostBack(Event, frozen=True):
         return self.logged(f"{self.host} answers again after {self.seconds:.0f} s")
 
 
-class HostGone(Event, frozen=True):
+class HostAbandoned(Event, frozen=True):
     """A host was given up because it did not answer for too long. Its tests are queued for other hosts, or fail."""
 
     host: str
@@ -115,7 +115,7 @@ class HostGone(Event, frozen=True):
         return self.logged(f"{self.host} was given up: {self.reason}", "error")
 
 
-class HostMaking(Event, frozen=True):
+class HostCreating(Event, frozen=True):
     """mngr is about to create a host with this name."""
 
     host: str
@@ -127,7 +127,7 @@ class HostMaking(Event, frozen=True):
         return self.logged(f"creating {self.host}")
 
 
-class HostMade(Event, frozen=True):
+class HostCreated(Event, frozen=True):
     """A new host was created and is reachable by ssh. An idle agent, the keeper, keeps it from being stopped."""
 
     host: str
@@ -161,7 +161,7 @@ class HostNotReleased(Event, frozen=True):
         return self.logged(f"{self.host} may still exist: {self.reason}; to remove it, run `{self.command}`", "error")
 
 
-class HostEnded(Event, frozen=True):
+class HostDestroyed(Event, frozen=True):
     """A host that was created for the sweep was destroyed, or could not be created."""
 
     host: str

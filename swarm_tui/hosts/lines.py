@@ -20,7 +20,7 @@ class HostLine(NamedTuple):
     name: str
     slots: int | None
     """The number of agents that may run at the same time; None if unlimited."""
-    at_work: int = 0
+    running: int = 0
     waiting: int = 0
     finished: int = 0
     unsolved: int = 0
@@ -38,17 +38,17 @@ class HostLine(NamedTuple):
 
     @property
     def taken(self) -> int:
-        return self.at_work + self.waiting
+        return self.running + self.waiting
 
     @property
     def free(self) -> int:
         """The number of agents that could be launched; 0 while the host does not answer."""
-        if self.has_trouble or not self.is_there or self.slots is None:
+        if self.has_problem or not self.is_there or self.slots is None:
             return 0
         return max(0, self.slots - self.taken)
 
     @property
-    def has_trouble(self) -> bool:
+    def has_problem(self) -> bool:
         return self.is_gone or self.lost_since is not None
 
     @property
@@ -56,7 +56,7 @@ class HostLine(NamedTuple):
         """The state: creating, ready, idle, silent, lost, released or not released."""
         if not self.is_there:
             return _WORD_OF_STAGE[self.stage]
-        if self.has_trouble:
+        if self.has_problem:
             return "lost" if self.is_gone else "silent"
         return "ready" if self.taken else "idle"
 
@@ -93,7 +93,7 @@ class HostTally:
         """Return all hosts in the order of the sweep, with hosts that do not answer first."""
         names = dict.fromkeys((*(access.name for access in spec.access), *hosts, *self._records))
         lines = [self._line(name, spec, hosts.get(name) or HostState(name)) for name in names]
-        return sorted(lines, key=lambda line: (not line.has_trouble, line.stage == "ended"))
+        return sorted(lines, key=lambda line: (not line.has_problem, line.stage == "ended"))
 
     def _line(self, name: str, spec: SweepSpec, host: HostState) -> HostLine:
         marks = self._marks.get(name, Counter[str]())
@@ -102,7 +102,7 @@ class HostTally:
         return HostLine(
             name=name,
             slots=spec.per_host if is_one_of_many and name != LOCAL_HOST else None,
-            at_work=_number_of(marks, ACTIVE_MARKS),
+            running=_number_of(marks, ACTIVE_MARKS),
             waiting=marks[State.WAITING.value],
             finished=sum(marks.values()) - _number_of(marks, (*ACTIVE_MARKS, State.WAITING, State.QUEUED)),
             unsolved=_number_of(marks, UNSOLVED_RESULTS),
@@ -143,11 +143,11 @@ def text_of_host(line: HostLine, now: float) -> str:
     words += [f"{line.taken} of {line.slots} slots" if line.slots is not None else counted(line.taken, "agent")]
     if line.waiting:
         words.append(f"{line.waiting} waiting")
-    if line.has_trouble:
-        words.append(_trouble_words(line, now) + (f" ({line.reason})" if line.reason else ""))
+    if line.has_problem:
+        words.append(_problem_text(line, now) + (f" ({line.reason})" if line.reason else ""))
     elif line.load is not None:
         words.append(f"load {line.load:.1f}" + (f" of {line.processors}" if line.processors else ""))
-    if line.heard_at is not None and not line.has_trouble:
+    if line.heard_at is not None and not line.has_problem:
         words.append(f"polled {age(now - line.heard_at)}")
     words.append(f"{line.finished:,} done")
     return f"{line.name}: {', '.join(words)}"
@@ -158,17 +158,17 @@ def free_slots_reason(lines: Sequence[HostLine], slots: int, queued: int, now: f
     taken = sum(line.taken for line in lines)
     if not queued or taken >= slots or not lines or any(line.slots is None for line in lines):
         return ""
-    silent = [line for line in lines if line.has_trouble]
+    silent = [line for line in lines if line.has_problem]
     if not silent and any(line.free for line in lines):
         return ""
-    shown = [_trouble(line, now) for line in silent[:3]]
+    shown = [_problem(line, now) for line in silent[:3]]
     shown += [f"{counted(len(silent) - 3, 'more host')} too"] if len(silent) > 3 else []
     return f"{taken} of {slots} slots in use: {', '.join(shown) or 'all hosts are full'}"
 
 
-def _trouble(line: HostLine, now: float) -> str:
-    return f"{plain(line.name, 40)} {_trouble_words(line, now)}"
+def _problem(line: HostLine, now: float) -> str:
+    return f"{plain(line.name, 40)} {_problem_text(line, now)}"
 
 
-def _trouble_words(line: HostLine, now: float) -> str:
+def _problem_text(line: HostLine, now: float) -> str:
     return "is lost" if line.is_gone else f"has not answered for {duration(now - (line.lost_since or now))}"

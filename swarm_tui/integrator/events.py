@@ -51,7 +51,7 @@ class Revision(Value, frozen=True, kw_only=True):
     """The number of revisions of this agent's fixes, including this one."""
 
 
-class Integrating(Event, frozen=True):
+class IntegrationStarted(Event, frozen=True):
     """The integrator started."""
 
     by: str = "builtin"
@@ -59,19 +59,19 @@ class Integrating(Event, frozen=True):
     agent: str = ""
     """The name of the integrating agent, which has its own events; empty for the built-in integrator."""
     branch: str = ""
-    attempt: int = 0
+    launch: int = 0
     """The number of agents that integrated this sweep before."""
 
     def apply(self, state: SweepState) -> None:
         state.integration = Integration(state="integrating", at=self.at, detail=self.by, started_at=self.at)
         if self.agent:
-            state.begin_integrator(self.agent, self.branch, self.attempt, self.at)
+            state.begin_integrator(self.agent, self.branch, self.launch, self.at)
 
     def log_line(self) -> LogLine | None:
         return self.logged(f"integrating {self.branches} branches ({self.by})")
 
 
-class IntegratorSaid(Event, frozen=True):
+class IntegratorOutput(Event, frozen=True):
     """A line of progress from the integrator."""
 
     line: str = ""

@@ -135,11 +135,11 @@ def reason_excluded(record: TestRecord) -> str | None:
     """Return why the work on a test is not integrated, or None if it is."""
     if record.state is not State.DONE or not record.is_finished:
         return "its agent was stopped before it finished"
-    if record.harvest.errored or record.result is Result.FAILED:
+    if record.pulled.errored or record.result is Result.ERROR:
         return record.reason or "its agent failed"
-    if not any(change.status == ChangeStatus.SUCCEEDED for change in record.harvest.changes):
+    if not any(change.status == ChangeStatus.SUCCEEDED for change in record.pulled.changes):
         return record.reason or "none of its changes succeeded"
-    if record.harvest.passing_before and record.harvest.passing_after is False:
+    if record.pulled.passing_before and record.pulled.passing_after is False:
         return "its test passed before and fails now"
     if record.result in (Result.UNRESOLVED, Result.BLOCKED):
         # The claims of the report were checked when it was pulled, and were wrong.

@@ -336,7 +336,7 @@ class FixMeasurement:
 def tests_that_may_turn_green(inputs: IntegratorInputs, fixes: Sequence[DistinctFix]) -> list[str]:
     """Return the tests that a fix may fix, its own agents' first, without those that were not run on this machine."""
     own = {test for fix in fixes for test in fix.tests}
-    red = (Result.IMPL_FIX, Result.UNRESOLVED, Result.BLOCKED, Result.FAILED)
+    red = (Result.IMPL_FIX, Result.UNRESOLVED, Result.BLOCKED, Result.ERROR)
     red_results = {result.value for result in red}
     tests = [
         test.test

@@ -54,11 +54,11 @@ class SweepComparison(NamedTuple):
 
     before: SweepTotals
     after: SweepTotals
-    became: dict[str, tuple[ComparedTest, ...]]
+    changed: dict[str, tuple[ComparedTest, ...]]
     """Tests in both sweeps with a different baseline, by their new baseline: green, red, flaky, clash, skipped."""
     new: tuple[ComparedTest, ...]
     gone: tuple[ComparedTest, ...]
-    broken_again: tuple[tuple[KeptFix, tuple[ComparedTest, ...]], ...]
+    regressed: tuple[tuple[KeptFix, tuple[ComparedTest, ...]], ...]
     """Fixes kept in the earlier sweep, each with its tests that fail again in the later sweep."""
     unknown: int
     """The number of tests in both sweeps whose baseline is unknown in one of them."""
@@ -77,7 +77,7 @@ def found_kind(record: TestRecord) -> str:
     first = next((each for each in record.tries if each.number == 1 and each.passed is not None), None)
     if first is not None:
         return _KIND_OF_TRY[first.word]
-    passing = record.harvest.passing_before
+    passing = record.pulled.passing_before
     return "" if passing is None else Baseline.GREEN.value if passing else Baseline.RED.value
 
 
@@ -116,10 +116,10 @@ def compare_sweeps(
     return SweepComparison(
         before=totals_of(*before, kept),
         after=totals_of(*after)._replace(kept=kept_after),
-        became={kind: found for kind in KINDS if (found := tuple(each for each in changed if each.after == kind))},
+        changed={kind: found for kind in KINDS if (found := tuple(each for each in changed if each.after == kind))},
         new=tuple(ComparedTest(test, "", found_kind(record)) for test, record in new.items() if test not in old),
         gone=tuple(ComparedTest(test, found_kind(record), "") for test, record in old.items() if test not in new),
-        broken_again=tuple(broken),
+        regressed=tuple(broken),
         unknown=sum(not (found.before and found.after) for found in both),
     )
 
@@ -140,17 +140,17 @@ _COLUMN: Final = 22
 def comparison_lines(comparison: SweepComparison) -> list[ComparisonLine]:
     """Return a comparison as text: totals of both sweeps, kept fixes that are broken, and changed tests."""
     lines = [*_totals(comparison.before, comparison.after)]
-    if comparison.broken_again:
-        lines.append(ComparisonLine(f"kept fixes whose tests fail again: {len(comparison.broken_again)}", "error"))
-    for fix, tests in comparison.broken_again:
+    if comparison.regressed:
+        lines.append(ComparisonLine(f"kept fixes whose tests fail again: {len(comparison.regressed)}", "error"))
+    for fix, tests in comparison.regressed:
         about = f"{fix.commit[:9]}, {'applied' if fix.is_applied else 'kept'}"
         lines.append(ComparisonLine(f"  {plain(fix.title, 160) or 'a fix'} ({about})"))
         lines += [ComparisonLine(f"    {plain(each.test, 300)} is {each.after}", test=each.test) for each in tests]
-    for kind, found in comparison.became.items():
+    for kind, found in comparison.changed.items():
         lines += _listed(f"now {_words(kind)}", _ROLES[kind], found)
     lines += _listed("new", "strong", comparison.new)
     lines += _listed("removed", "strong", comparison.gone)
-    if not (comparison.became or comparison.new or comparison.gone or comparison.broken_again):
+    if not (comparison.changed or comparison.new or comparison.gone or comparison.regressed):
         lines.append(ComparisonLine("no differences between tests", "dim"))
     if comparison.unknown:
         skipped = counted(comparison.unknown, "test")

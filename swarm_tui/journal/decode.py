@@ -16,16 +16,14 @@ import swarm_tui.limits.events as limits
 import swarm_tui.money.events as money
 import swarm_tui.questions.events as questions
 from swarm_tui.journal import work_events as work
-from swarm_tui.journal.events import Harvested, UnknownEvent
+from swarm_tui.journal.events import UnknownEvent
 from swarm_tui.model.event import Event
-from swarm_tui.model.pulled import PulledWork
 
 KNOWN_EVENTS: Final = tuple(
     kind
     for module in (journal, work, questions, money, limits, failures, hosts, integrator)
     for kind in vars(module).values()
-    if isinstance(kind, type) and issubclass(kind, Event) and kind.__module__ == module.__name__
-    if kind is not UnknownEvent
+    if isinstance(kind, type)
     and issubclass(kind, Event)
     and kind.__module__ == module.__name__
     and kind is not UnknownEvent
@@ -44,7 +42,6 @@ class _OtherEvent(msgspec.Struct):
 
 
 _OTHER_EVENT: Final = msgspec.json.Decoder(_OtherEvent)
-_FLAT_WORK: Final = msgspec.json.Decoder(PulledWork)
 
 
 def parse_event(line: bytes) -> Event:
@@ -59,7 +56,4 @@ def parse_event(line: bytes) -> Event:
             return UnknownEvent(seq=other.seq, at=other.at, name=other.type)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if type(event) is Harvested and b'"harvest"' not in line:
-        # Format 1 had the fields of the report next to the result.
-        return msgspec.structs.replace(event, harvest=_FLAT_WORK.decode(line))
     return event

@@ -29,10 +29,10 @@ END_LOST: Final = "unknown result because lines of the journal are missing; run 
 NOTHING_ASKED: Final[dict[str, Any]] = {
     "question": "",
     "options": (),
-    "condition": "",
+    "status_detail": "",
     "needs_terminal": False,
-    "trouble": None,
-    "asks": (),
+    "api_error": None,
+    "open_questions": (),
     "stuck": "",
 }
 """The fields of a record of an agent that has finished."""
@@ -121,14 +121,14 @@ class Queued(TestEvent, frozen=True):
                 baseline=old.baseline,
                 reason=self.reason,
                 since=self.at,
-                attempt=old.attempt,
+                launch=old.launch,
                 is_held=old.is_held,
                 held_for=old.held_for,
                 spent_before=old.spending,
                 traits=old.traits,
                 # An interrupted revision still has to be completed.
-                revision=self.revision or (None if old.harvest.end else old.revision),
-                note=self.note or ("" if old.harvest.end else old.note),
+                revision=self.revision or (None if old.pulled.end else old.revision),
+                note=self.note or ("" if old.pulled.end else old.note),
             )
         )
 
@@ -139,24 +139,22 @@ class Queued(TestEvent, frozen=True):
 class Launching(TestEvent, frozen=True):
     """`mngr create` is about to be called."""
 
-    attempt: int = 1
+    launch: int = 1
     number: int = 0
     """The agent's number, unique among the live agents; 0 for none."""
     host: str = ""
-    """The host of the agent; empty in journals of versions without hosts."""
+    """The host of the agent."""
 
     def apply(self, state: SweepState) -> None:
-        # Older journals do not name the host before launch.
-        host = {"host": self.host} if self.host else {}
         state.change(
             self.test,
             state=State.LAUNCHING,
             since=self.at,
-            attempt=self.attempt,
+            launch=self.launch,
             number=self.number,
             reason="",
             source="engine",
-            **host,
+            host=self.host,
         )
 
 
@@ -167,7 +165,7 @@ class Launched(TestEvent, frozen=True):
     host: str = ""
     work_dir: str = ""
     state_dir: str = ""
-    own_folder: str = ""
+    agent_dir: str = ""
     """The folder with the agent's task file and interpreter, as a path on its host."""
     is_adopted: bool = False
 
@@ -183,7 +181,7 @@ class Launched(TestEvent, frozen=True):
             host=self.host,
             work_dir=self.work_dir,
             state_dir=self.state_dir,
-            own_folder=self.own_folder or record.own_folder,
+            agent_dir=self.agent_dir or record.agent_dir,
             reason="resumed" if self.is_adopted else "",
             source="engine",
         )
@@ -196,19 +194,19 @@ class LaunchFailed(TestEvent, frozen=True):
     """`mngr create` failed. It is repeated unless `is_final`."""
 
     reason: str
-    attempt: int = 1
+    launch: int = 1
     is_final: bool = False
 
     def apply(self, state: SweepState) -> None:
-        # A `Queued` or `Harvested` event follows.
+        # A `Queued` or `Pulled` event follows.
         state.change(self.test, state=State.QUEUED, since=self.at, reason=self.reason, source="engine")
 
     def log_line(self) -> LogLine | None:
         level = "error" if self.is_final else "warning"
-        return self.logged(f"launch {self.attempt} failed: {self.reason}", level, self.test)
+        return self.logged(f"launch {self.launch} failed: {self.reason}", level, self.test)
 
 
-class Seen(TestEvent, frozen=True):
+class AgentStateChanged(TestEvent, frozen=True):
     """The state of the agent changed; `source` names the source of the information."""
 
     state: State
@@ -217,9 +215,9 @@ class Seen(TestEvent, frozen=True):
     question: str = ""
     options: tuple[str, ...] = ()
     """The options of the question, if any."""
-    condition: str = ""
+    status_detail: str = ""
     """Details of the state, such as an API request that is being retried."""
-    trouble: ApiError | None = None
+    api_error: ApiError | None = None
     """The API error, if any."""
     needs_terminal: bool = False
     """Whether the agent shows a dialog that can be answered only in its terminal."""
@@ -230,7 +228,7 @@ class Seen(TestEvent, frozen=True):
 
     def apply(self, state: SweepState) -> None:
         record = state.find_or_new(self.test)
-        state.access = state.access.after_trouble(self.trouble, self.at)
+        state.access = state.access.after_api_error(self.api_error, self.at)
         state.change(
             self.test,
             state=self.state,
@@ -239,9 +237,9 @@ class Seen(TestEvent, frozen=True):
             source=self.source,
             question=self.question,
             options=self.options,
-            condition=self.condition,
-            trouble=self.trouble,
-            trouble_at=self.at if self.trouble is not None else record.trouble_at,
+            status_detail=self.status_detail,
+            api_error=self.api_error,
+            api_error_at=self.at if self.api_error is not None else record.api_error_at,
             needs_terminal=self.needs_terminal,
             reason="",
         )
@@ -254,7 +252,7 @@ class Seen(TestEvent, frozen=True):
         return self.logged(f"waits for an answer{hint}: {question}", "warning", self.test)
 
 
-class ProbeFailed(Event, frozen=True):
+class PollFailed(Event, frozen=True):
     """A poll of the agents of these tests (all tests if empty) failed, so their states are stale."""
 
     tests: tuple[str, ...] = ()
@@ -271,7 +269,7 @@ class ProbeFailed(Event, frozen=True):
         return self.logged(f"states are stale: {self.reason}", "warning")
 
 
-class ProbeRecovered(Event, frozen=True):
+class PollRecovered(Event, frozen=True):
     """Polls of the agents of these tests (all tests if empty) succeed again."""
 
     tests: tuple[str, ...] = ()
@@ -287,21 +285,21 @@ class ProbeRecovered(Event, frozen=True):
         return self.logged("states are up to date again")
 
 
-class Harvesting(TestEvent, frozen=True):
+class Pulling(TestEvent, frozen=True):
     """The agent has finished, and its work is being pulled."""
 
     source: str = "archive"
 
     def apply(self, state: SweepState) -> None:
-        state.change(self.test, state=State.HARVESTING, since=self.at, source=self.source)
+        state.change(self.test, state=State.PULLING, since=self.at, source=self.source)
 
 
-class Harvested(TestEvent, frozen=True):
+class Pulled(TestEvent, frozen=True):
     """The agent's work was pulled into the sweep folder as far as possible, and its result was determined."""
 
     result: Result
     reason: str = ""
-    harvest: PulledWork = PulledWork()
+    pulled: PulledWork = PulledWork()
 
     def apply(self, state: SweepState) -> None:
         state.change(
@@ -311,8 +309,8 @@ class Harvested(TestEvent, frozen=True):
             since=self.at,
             ended_at=self.at,
             reason=self.reason,
-            source="outcome" if not self.harvest.errored else "engine",
-            harvest=self.harvest,
+            source="outcome" if not self.pulled.errored else "engine",
+            pulled=self.pulled,
             **NOTHING_ASKED,
             stale_since=None,
         )
@@ -332,18 +330,18 @@ class ClaimChecked(TestEvent, frozen=True):
     def apply(self, state: SweepState) -> None:
         record = state.records.get(self.test)
         if record is not None and record.state is State.DONE:
-            harvest = structs.replace(record.harvest, check=self.check)
+            pulled = structs.replace(record.pulled, check=self.check)
             state.change(
-                self.test, result=self.result, reason=self.reason, since=self.at, source="own run", harvest=harvest
+                self.test, result=self.result, reason=self.reason, since=self.at, source="own run", pulled=pulled
             )
 
     def log_line(self) -> LogLine | None:
         return _result_line(self)
 
 
-def _result_line(event: Harvested | ClaimChecked) -> LogLine:
+def _result_line(event: Pulled | ClaimChecked) -> LogLine:
     text = MARKS[event.result].word + (f": {event.reason}" if event.reason else "")
-    return event.logged(text, "error" if event.result is Result.FAILED else "info", event.test)
+    return event.logged(text, "error" if event.result is Result.ERROR else "info", event.test)
 
 
 class Stopped(TestEvent, frozen=True):
@@ -429,7 +427,7 @@ class RequestAnswered(Event, frozen=True):
         return None if self.is_done else self.logged(f"request failed: {self.detail}", "error")
 
 
-class Noted(Event, frozen=True):
+class LogMessage(Event, frozen=True):
     """A line for the log, about one test or the whole sweep."""
 
     level: Literal["info", "warning", "error"] = "info"

@@ -80,11 +80,17 @@ class SweepFolder:
         return self.agent(agent) / "recordings"
 
     def read_spec(self) -> SweepSpec:
-        """Read sweep.json."""
-        from swarm_tui.model.spec import SweepSpec
+        """Read sweep.json. Raise JournalError if it is invalid or of an earlier format."""
+        from swarm_tui.model.spec import FORMAT_VERSION, SpecVersion, SweepSpec
 
         try:
-            return msgspec.json.decode(read_regular(self.spec), type=SweepSpec)
+            content = read_regular(self.spec)
+            if msgspec.json.decode(content, type=SpecVersion).version < FORMAT_VERSION:
+                raise JournalError(
+                    f"{self.name} was created by an earlier version of swarm-tui",
+                    f"open it with that version, or delete {self.root}",
+                )
+            return msgspec.json.decode(content, type=SweepSpec)
         except FileNotFoundError:
             raise UsageError(f"not a sweep folder: {self.root}", "use a folder that contains a sweep.json") from None
         except OSError as error:

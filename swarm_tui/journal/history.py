@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from swarm_tui.errors import JournalError
-from swarm_tui.failures.events import PatternRaised, QueueHeld, QueueReleased
+from swarm_tui.failures.events import AlertRaised, QueueHeld, QueueReleased
 from swarm_tui.files import open_regular
-from swarm_tui.hosts.events import HostBack, HostGone, HostLost
-from swarm_tui.integrator.events import Integrated, Integrating, IntegrationFailed
+from swarm_tui.hosts.events import HostAbandoned, HostLost, HostRecovered
+from swarm_tui.integrator.events import Integrated, IntegrationFailed, IntegrationStarted
 from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.events import (
+    AgentStateChanged,
     EngineEnded,
     EngineStarted,
-    Harvested,
     Launched,
     LaunchFailed,
-    Seen,
+    Pulled,
     SlotsChanged,
     Stopped,
 )
@@ -40,11 +40,11 @@ from swarm_tui.journal.snapshot import (
     take_snapshot,
 )
 from swarm_tui.journal.state import StoredState, SweepState
-from swarm_tui.limits.events import LoginLost, LoginRestored, Stuck
+from swarm_tui.limits.events import AgentStuck, LoginLost, LoginRestored
 from swarm_tui.model.event import Event
 from swarm_tui.model.spec import SweepSpec
-from swarm_tui.money.events import BudgetSpent
-from swarm_tui.questions.events import AskAnswered, Asked
+from swarm_tui.money.events import BudgetReached
+from swarm_tui.questions.events import QuestionAnswered, QuestionAsked
 
 SLICE: Final = 1 << 18
 """The number of bytes between two states in memory. Folding them takes 20 ms."""
@@ -57,11 +57,11 @@ BLOCK: Final = 1 << 20
 LOOKED_AT: Final = 1 << 16
 
 STEPS: Final = (
-    EngineStarted, EngineEnded, Launched, LaunchFailed, Seen,
-    Harvested, Stopped, Stuck, Asked, AskAnswered,
-    PatternRaised, QueueHeld, QueueReleased, SlotsChanged, BudgetSpent,
-    LoginLost, LoginRestored, HostLost, HostBack, HostGone,
-    Integrating, Integrated, IntegrationFailed,
+    EngineStarted, EngineEnded, Launched, LaunchFailed, AgentStateChanged,
+    Pulled, Stopped, AgentStuck, QuestionAsked, QuestionAnswered,
+    AlertRaised, QueueHeld, QueueReleased, SlotsChanged, BudgetReached,
+    LoginLost, LoginRestored, HostLost, HostRecovered, HostAbandoned,
+    IntegrationStarted, Integrated, IntegrationFailed,
 )  # fmt: skip
 """Events that the step keys of the time view stop at."""
 _STEP: Final = re.compile(

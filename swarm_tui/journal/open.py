@@ -82,7 +82,7 @@ class OpenedSweep:
                 limit *= 4
 
     @property
-    def doubts(self) -> tuple[str, ...]:
+    def integrity_warnings(self) -> tuple[str, ...]:
         """Why the results of the sweep may be wrong, in sentences."""
         return (*filter(None, [self.spec.why_not_verified]), *integrity_warnings(self.state))
 

@@ -11,7 +11,7 @@ from swarm_tui.journal.work_events import FileEdit, Try
 from swarm_tui.limits.events import ApiError
 from swarm_tui.model.pulled import NOT_PULLED, PulledWork
 from swarm_tui.model.questions import OpenQuestion
-from swarm_tui.model.results import FINISHED_STATES, HINDERED, Baseline, Result, State, mark_of
+from swarm_tui.model.results import API_ERROR, FINISHED_STATES, Baseline, Result, State, mark_of
 from swarm_tui.model.spec import LOCAL_HOST
 from swarm_tui.money.events import NOTHING_SPENT, ModelTokens, Spending, spending_of_agent
 
@@ -46,18 +46,18 @@ class TestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     since: float = 0.0
     launched_at: float | None = None
     ended_at: float | None = None
-    attempt: int = 0
+    launch: int = 0
     agent_id: str = ""
     host: str = ""
     work_dir: str = ""
     state_dir: str = ""
-    own_folder: str = ""
+    agent_dir: str = ""
     tries: tuple[Try, ...] = ()
-    harvest: PulledWork = NOT_PULLED
+    pulled: PulledWork = NOT_PULLED
     foreign_imports: tuple[str, ...] = ()
     question: str = ""
     options: tuple[str, ...] = ()
-    condition: str = ""
+    status_detail: str = ""
     last_line: str = ""
     dollars: float | None = None
     tokens: int | None = None
@@ -75,15 +75,15 @@ class TestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The cause of the alert that holds the test, until the user releases it."""
     traits: tuple[str, ...] = ()
     """Properties that tests can have in common: `fixture db`, `marker slow`, `parameter size=3`."""
-    trouble: ApiError | None = None
+    api_error: ApiError | None = None
     """The API error of the agent, if any."""
-    trouble_at: float = 0.0
+    api_error_at: float = 0.0
     """When the agent last had an API error."""
     needs_terminal: bool = False
     """Whether its question can be answered only in its terminal."""
-    asks: tuple[OpenQuestion, ...] = ()
+    open_questions: tuple[OpenQuestion, ...] = ()
     """The open questions from its hook, oldest first."""
-    asked_until: float = 0.0
+    questions_until: float = 0.0
     """The time of its newest question so far."""
     commits: int = 0
     tokens_at_progress: int = 0
@@ -102,12 +102,12 @@ class TestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     @property
     def mark(self) -> str:
         """The name of the mark that this test is shown with and counted under."""
-        return HINDERED if self.is_hindered else mark_of(self.state, self.result)
+        return API_ERROR if self.has_api_error else mark_of(self.state, self.result)
 
     @property
-    def is_hindered(self) -> bool:
+    def has_api_error(self) -> bool:
         """Whether the agent is running and has an API error."""
-        return self.trouble is not None and self.state is State.RUNNING
+        return self.api_error is not None and self.state is State.RUNNING
 
     @property
     def spending(self) -> Spending:
@@ -117,7 +117,7 @@ class TestRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
     @property
     def own_places(self) -> dict[str, str]:
         """The agent's own paths and branch, by the names that replace them in rules and groups of questions."""
-        return {"COPY": self.work_dir, "OWN": self.own_folder, "BRANCH": self.branch}
+        return {"COPY": self.work_dir, "OWN": self.agent_dir, "BRANCH": self.branch}
 
     @property
     def state_dir_here(self) -> str:

@@ -15,7 +15,7 @@ from swarm_tui.errors import JournalError
 from swarm_tui.files import open_regular
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.decode import parse_event
-from swarm_tui.journal.events import AgentsStopped, Noted, Queued
+from swarm_tui.journal.events import AgentsStopped, LogMessage, Queued
 from swarm_tui.journal.folder import SweepFolder, draft_beside, write_beside
 from swarm_tui.journal.snapshot import keep_former_snapshot, take_snapshot, write_snapshot
 from swarm_tui.journal.state import StoredState, SweepState
@@ -152,7 +152,7 @@ def take_up_journal(folder: SweepFolder, spec: SweepSpec, clock: Callable[[], fl
     def take(event: Event) -> None:
         nonlocal is_resumed
         state.apply(event)
-        is_resumed = is_resumed or not isinstance(event, Queued | Noted)
+        is_resumed = is_resumed or not isinstance(event, Queued | LogMessage)
         if isinstance(event, AgentsStopped):
             earlier.append(event)
 

@@ -30,10 +30,10 @@ class RequestKind(StrEnum):
     BUDGET_EACH = "budget_each"
     STOP_SWEEP = "stop_sweep"
     INTEGRATE = "integrate"
-    REVISE = "revise"
+    SEND_BACK = "send_back"
     ANSWER = "answer"
-    MAKE_RULE = "make_rule"
-    END_RULE = "end_rule"
+    ADD_RULE = "add_rule"
+    REMOVE_RULE = "remove_rule"
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,8 +85,8 @@ def request_words(request: Request, noun: str = "test") -> str:
             return "stop the sweep"
         case RequestKind.ANSWER:
             return f"answer {counted(len(request.items), 'agent')}"
-        case RequestKind.MAKE_RULE | RequestKind.END_RULE:
-            return "add a rule" if request.kind is RequestKind.MAKE_RULE else f"remove rule {request.text}"
+        case RequestKind.ADD_RULE | RequestKind.REMOVE_RULE:
+            return "add a rule" if request.kind is RequestKind.ADD_RULE else f"remove rule {request.text}"
         case RequestKind.HOLD | RequestKind.RELEASE if not request.tests:
             return f"{request.kind.value} the queue"
         case _:

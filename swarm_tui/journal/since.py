@@ -14,7 +14,7 @@ from swarm_tui.model.formatting import counted, money
 from swarm_tui.model.results import Result, State
 from swarm_tui.money.events import Spending
 
-_COUNTED_SEPARATELY: Final = (Result.FAILED, Result.BLOCKED, Result.UNRESOLVED)
+_COUNTED_SEPARATELY: Final = (Result.ERROR, Result.BLOCKED, Result.UNRESOLVED)
 
 
 class JournalPosition(NamedTuple):
@@ -27,7 +27,7 @@ class JournalPosition(NamedTuple):
     spending: Spending
     budget_percent: int
     ended_why: str | None
-    alarms: Mapping[str, Alert]
+    alerts: Mapping[str, Alert]
 
 
 def moment_of(state: SweepState) -> JournalPosition:
@@ -40,7 +40,7 @@ def moment_of(state: SweepState) -> JournalPosition:
         state.spending,
         state.budget.percent,
         state.ended_why,
-        state.alarms,
+        state.alerts,
     )
 
 
@@ -90,10 +90,10 @@ def changes_between(before: JournalPosition, after: JournalPosition) -> Changes:
 def _is_new(record: TestRecord, old: Mapping[str, TestRecord]) -> bool:
     """Return whether a test entered its state since then. The same state after another launch is new."""
     before = old.get(record.test)
-    return before is None or (before.state, before.since, before.attempt) != (
+    return before is None or (before.state, before.since, before.launch) != (
         record.state,
         record.since,
-        record.attempt,
+        record.launch,
     )
 
 
@@ -113,20 +113,24 @@ def _asking(changed: list[TestRecord], before: JournalPosition, after: JournalPo
 
 
 def _new_patterns(before: JournalPosition, after: JournalPosition) -> Iterator[tuple[int, str]]:
-    for cause, alarm in after.alarms.items():
-        if cause not in before.alarms:
-            yield len(alarm.tests), cause
+    for cause, alert in after.alerts.items():
+        if cause not in before.alerts:
+            yield len(alert.tests), cause
 
 
 def change_words(changes: Changes) -> list[str]:
-    """Return a few words for each change: `14 done (2 failed)`, `2 ask`, `$3.10`."""
+    """Return a few words for each change: `14 done (2 errors)`, `2 questions`, `$3.10`."""
     words = []
     if changes.done:
         counts = {result: sum(record.result is result for record in changes.done) for result in _COUNTED_SEPARATELY}
-        bad = ", ".join(f"{number} {result.value}" for result, number in counts.items() if number)
+        bad = ", ".join(
+            counted(number, "error") if result is Result.ERROR else f"{number} {result.value}"
+            for result, number in counts.items()
+            if number
+        )
         words.append(f"{len(changes.done):,} done" + (f" ({bad})" if bad else ""))
     if changes.asking:
-        words.append(f"{len(changes.asking):,} {'asks' if len(changes.asking) == 1 else 'ask'}")
+        words.append(counted(len(changes.asking), "question"))
     if changes.stopped:
         words.append(f"{len(changes.stopped):,} stopped")
     if changes.patterns:
@@ -150,7 +154,7 @@ def change_words(changes: Changes) -> list[str]:
 
 
 def since_line(since: float, now: float, changes: Changes) -> str:
-    """Return `since 12:04: 14 done, 2 ask`; times are seconds since 1970."""
+    """Return `since 12:04: 14 done, 2 questions`; times are seconds since 1970."""
     return f"since {moment_words(since, now)}: {', '.join(change_words(changes))}"
 
 

@@ -29,7 +29,7 @@ from swarm_tui.journal.state import LOG_LINES_KEPT, StoredState, SweepState
 from swarm_tui.model.event import LogLine
 from swarm_tui.model.text import parse_json
 
-SNAPSHOT_VERSION: Final = 7
+SNAPSHOT_VERSION: Final = 8
 SIZE_LIMIT: Final = 1 << 29
 FORMER_KEPT: Final = 64
 _FORMER_SUFFIX: Final = ".json.z"

@@ -46,7 +46,7 @@ class StoredState:
     access: ApiAccess = field(default_factory=ApiAccess)
     is_held: bool = False
     budget: Budget = NO_BUDGET
-    alarms: dict[str, Alert] = field(default_factory=dict)
+    alerts: dict[str, Alert] = field(default_factory=dict)
     """The alerts, by cause."""
     spending: Spending = NOTHING_SPENT
     """The usage of all agents, including earlier launches and integrators."""
@@ -153,8 +153,8 @@ class SweepState(StoredState):
     @property
     def open_slots(self) -> int:
         """The number of agents that may run: the configured slots, or fewer while throttled."""
-        dial = self.access.dial
-        return self.slots if dial.slots is None else min(self.slots, dial.slots)
+        throttle = self.access.throttle
+        return self.slots if throttle.slots is None else min(self.slots, throttle.slots)
 
     @property
     def is_over(self) -> bool:
@@ -185,7 +185,7 @@ class SweepState(StoredState):
         self.not_queued.discard(test)
         if old is None:
             counts[new.mark] += 1
-        elif old.state is not new.state or old.result is not new.result or old.trouble is not new.trouble:
+        elif old.state is not new.state or old.result is not new.result or old.api_error is not new.api_error:
             counts[old.mark] -= 1
             counts[new.mark] += 1
         self._changed.add(test)
@@ -198,12 +198,12 @@ class SweepState(StoredState):
             if test in self.records:
                 self.change(test, is_held=is_held, held_for=cause)
 
-    def begin_integrator(self, agent: str, branch: str, attempt: int, at: float) -> None:
+    def begin_integrator(self, agent: str, branch: str, launch_number: int, at: float) -> None:
         """Replace the record of the integrating agent."""
         before = self.find_or_new(INTEGRATOR_KEY)
-        attempt = max(attempt, before.attempt)
+        launch_number = max(launch_number, before.launch)
         self.integrator = TestRecord(
-            INTEGRATOR_KEY, agent, branch, since=at, attempt=attempt, spent_before=before.spending
+            INTEGRATOR_KEY, agent, branch, since=at, launch=launch_number, spent_before=before.spending
         )
 
     def end_integrator(self, at: float) -> None:

@@ -122,7 +122,7 @@ def _add(edits: dict[FileEdit, None], path: str, first: int, last: int) -> None:
     edits[FileEdit(plain(path.rstrip("\t"), _PATH_LIMIT), first, last)] = None
 
 
-class Edited(TestEvent, frozen=True):
+class FilesEdited(TestEvent, frozen=True):
     """The set of lines that the agent has changed, committed or not, is different from the last check."""
 
     edits: tuple[FileEdit, ...] = ()
@@ -131,7 +131,7 @@ class Edited(TestEvent, frozen=True):
         state.change(self.test, edits=self.edits)
 
 
-class Committed(TestEvent, frozen=True):
+class CommitsCounted(TestEvent, frozen=True):
     """The number of commits in the agent's copy changed; written at most every five seconds for each test."""
 
     commits: int
@@ -141,7 +141,7 @@ class Committed(TestEvent, frozen=True):
         state.change(self.test, commits=self.commits, tokens_at_progress=tokens)
 
 
-class ForeignImports(TestEvent, frozen=True):
+class ForeignImportsFound(TestEvent, frozen=True):
     """The test ran against modules of the user's checkout instead of the agent's copy."""
 
     modules: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ class ForeignImports(TestEvent, frozen=True):
         return self.logged(text, "warning", self.test)
 
 
-class Said(TestEvent, frozen=True):
+class AgentOutput(TestEvent, frozen=True):
     """The last line of the agent's output; written at most once a second for each test."""
 
     line: str

@@ -76,18 +76,18 @@ def api_error_text(kind: ApiErrorKind, until: float | None, now: float) -> str:
     return f"{WORDS[kind]} until {time_of_day(until, now)}" if until is not None and until > now else WORDS[kind]
 
 
-def dial_words(dial: Throttle, wanted: int, now: float) -> str:
+def throttle_text(throttle: Throttle, wanted: int, now: float) -> str:
     """Return the throttle with its reason: `6 of 24: limited until 18:22`; empty if it has no effect."""
-    if dial.slots is None or dial.slots >= wanted:
+    if throttle.slots is None or throttle.slots >= wanted:
         return ""
-    return f"{dial.slots} of {wanted}: {why_turned(dial, now)}"
+    return f"{throttle.slots} of {wanted}: {throttle_reason(throttle, now)}"
 
 
-def why_turned(dial: Throttle, now: float) -> str:
+def throttle_reason(throttle: Throttle, now: float) -> str:
     """Return the reason of the throttle."""
-    if dial.cause in set(ApiErrorKind):
-        return api_error_text(ApiErrorKind(dial.cause), dial.until, now)
-    return f"{dial.cause} {dial.detail}".strip()
+    if throttle.cause in set(ApiErrorKind):
+        return api_error_text(ApiErrorKind(throttle.cause), throttle.until, now)
+    return f"{throttle.cause} {throttle.detail}".strip()
 
 
 def time_of_day(at: float, now: float) -> str:
@@ -99,8 +99,8 @@ def time_of_day(at: float, now: float) -> str:
 class ApiAccess:
     """The state of the API access after all events so far."""
 
-    dial: Throttle = OPEN
-    hindered_at: float = 0.0
+    throttle: Throttle = OPEN
+    api_error_at: float = 0.0
     """When an agent last had an API error other than a lost login or missing credit."""
     lost: str = ""
     """`login_lost` or `unpaid` while launching is stopped for that reason; otherwise empty."""
@@ -115,14 +115,14 @@ class ApiAccess:
 
     def is_holding(self, now: float) -> bool:
         """Return whether launching is stopped by a lost login, missing credit or a rate limit."""
-        return bool(self.lost) or now < (self.dial.until or 0.0)
+        return bool(self.lost) or now < (self.throttle.until or 0.0)
 
-    def after_trouble(self, trouble: ApiError | None, at: float) -> ApiAccess:
+    def after_api_error(self, api_error: ApiError | None, at: float) -> ApiAccess:
         """Return the state after a poll of an agent, with its API error if any."""
-        return self if trouble is None or trouble.kind in HOLDING else replace(self, hindered_at=at)
+        return self if api_error is None or api_error.kind in HOLDING else replace(self, api_error_at=at)
 
 
-class DialTurned(Event, frozen=True):
+class ThrottleChanged(Event, frozen=True):
     """The throttle changed. The fields are those of `Throttle`."""
 
     slots: int | None = None
@@ -132,26 +132,26 @@ class DialTurned(Event, frozen=True):
     is_halved: bool = False
     too_many: int | None = None
 
-    def after(self, dial: Throttle) -> Throttle:
+    def after(self, throttle: Throttle) -> Throttle:
         """Return the throttle after this change."""
         return Throttle(
             slots=self.slots,
             cause=self.cause,
             detail=self.detail,
             until=self.until,
-            halved_at=self.at if self.is_halved else dial.halved_at,
+            halved_at=self.at if self.is_halved else throttle.halved_at,
             changed_at=self.at,
             too_many=self.too_many,
         )
 
     def apply(self, state: SweepState) -> None:
-        state.access = replace(state.access, dial=self.after(state.access.dial))
+        state.access = replace(state.access, throttle=self.after(state.access.throttle))
 
     def log_line(self) -> LogLine | None:
         limit = "throttle off" if self.slots is None else f"throttled to {counted(self.slots, 'agent')}"
         if not self.is_halved:
             return self.logged(limit)
-        return self.logged(f"{limit}: {why_turned(self.after(OPEN), self.at)}", "warning")
+        return self.logged(f"{limit}: {throttle_reason(self.after(OPEN), self.at)}", "warning")
 
 
 class LoginLost(Event, frozen=True):
@@ -180,7 +180,7 @@ class LoginRestored(Event, frozen=True):
         return self.logged(f"{self.by or 'a user'} released the queue: the API works again")
 
 
-class Stuck(TestEvent, frozen=True):
+class AgentStuck(TestEvent, frozen=True):
     """The agent is stuck for this reason; without a reason, it is no longer stuck."""
 
     reason: str = ""

@@ -20,10 +20,10 @@ from swarm_tui.limits.events import (
     HOLDING,
     ApiError,
     ApiErrorKind,
-    DialTurned,
     LoginLost,
     LoginRestored,
     Throttle,
+    ThrottleChanged,
     api_error_text,
 )
 from swarm_tui.model.results import Result, State
@@ -48,24 +48,24 @@ class ThrottleInputs:
     """The number of agents that use a slot."""
     given_up: int = 0
     """Active agents that wait for permission to continue."""
-    troubles: tuple[ApiError, ...] = ()
+    api_errors: tuple[ApiError, ...] = ()
     """The API errors of agents that end without the user."""
-    hindered_at: float = 0.0
+    api_error_at: float = 0.0
     """When an agent last had such an error."""
     machine: MachineState | None = None
 
 
-def throttled_slots(dial: Throttle, inputs: ThrottleInputs) -> DialTurned | None:
+def throttled_slots(throttle: Throttle, inputs: ThrottleInputs) -> ThrottleChanged | None:
     """Return the next change of the throttle, or None."""
-    slots = inputs.wanted if dial.slots is None else min(dial.slots, inputs.wanted)
+    slots = inputs.wanted if throttle.slots is None else min(throttle.slots, inputs.wanted)
     is_in_effect = inputs.active - inputs.given_up <= slots
-    cause, detail = _cause_to_halve(dial, inputs)
+    cause, detail = _cause_to_halve(throttle, inputs)
     if cause and is_in_effect:
         in_use = max(1, min(slots, inputs.active))
         until = _latest_end(inputs)
         # If a single agent is refused, the number of agents is not the reason.
         is_too_many = cause == ApiErrorKind.LIMITED and until is None and inputs.active - inputs.given_up > 1
-        turned = DialTurned(
+        turned = ThrottleChanged(
             slots=max(1, in_use // 2),
             cause=cause,
             detail=detail,
@@ -73,61 +73,61 @@ def throttled_slots(dial: Throttle, inputs: ThrottleInputs) -> DialTurned | None
             is_halved=True,
             too_many=in_use if is_too_many else None,
         )
-        if not _is_as_before(turned, dial):
+        if not _is_as_before(turned, throttle):
             return turned
-    return _later_end(dial, inputs) or _rise(dial, inputs)
+    return _later_end(throttle, inputs) or _rise(throttle, inputs)
 
 
-def _is_as_before(turned: DialTurned, dial: Throttle) -> bool:
+def _is_as_before(turned: ThrottleChanged, throttle: Throttle) -> bool:
     """Return whether the throttle already has these values, because only one agent was left."""
     said = (turned.slots, turned.cause, turned.until, turned.too_many)
-    return said == (dial.slots, dial.cause, dial.until, dial.too_many)
+    return said == (throttle.slots, throttle.cause, throttle.until, throttle.too_many)
 
 
-def _cause_to_halve(dial: Throttle, inputs: ThrottleInputs) -> tuple[str, str]:
+def _cause_to_halve(throttle: Throttle, inputs: ThrottleInputs) -> tuple[str, str]:
     now = inputs.now
-    is_new = inputs.hindered_at > dial.halved_at + BURST and now - inputs.hindered_at <= FRESH
-    if is_new and inputs.troubles:
+    is_new = inputs.api_error_at > throttle.halved_at + BURST and now - inputs.api_error_at <= FRESH
+    if is_new and inputs.api_errors:
         # A limit is more specific than an overloaded server, which a limited agent also reports.
-        kinds = {trouble.kind for trouble in inputs.troubles}
+        kinds = {api_error.kind for api_error in inputs.api_errors}
         return min(kinds, key=list(ApiErrorKind).index).value, ""
-    if inputs.machine is not None and now - dial.halved_at >= BURST and inputs.active > 1:
+    if inputs.machine is not None and now - throttle.halved_at >= BURST and inputs.active > 1:
         return inputs.machine.strain
     return "", ""
 
 
 def _latest_end(inputs: ThrottleInputs) -> float | None:
-    ends = [trouble.until for trouble in inputs.troubles if trouble.until is not None]
+    ends = [api_error.until for api_error in inputs.api_errors if api_error.until is not None]
     return max((end for end in ends if end > inputs.now), default=None)
 
 
-def _later_end(dial: Throttle, inputs: ThrottleInputs) -> DialTurned | None:
+def _later_end(throttle: Throttle, inputs: ThrottleInputs) -> ThrottleChanged | None:
     """Return the throttle with the end of the limit, if that is newly known."""
     until = _latest_end(inputs)
-    if dial.slots is None or until is None or until <= (dial.until or 0.0):
+    if throttle.slots is None or until is None or until <= (throttle.until or 0.0):
         return None
-    return DialTurned(slots=dial.slots, cause=ApiErrorKind.LIMITED, until=until, too_many=dial.too_many)
+    return ThrottleChanged(slots=throttle.slots, cause=ApiErrorKind.LIMITED, until=until, too_many=throttle.too_many)
 
 
-def _rise(dial: Throttle, inputs: ThrottleInputs) -> DialTurned | None:
+def _rise(throttle: Throttle, inputs: ThrottleInputs) -> ThrottleChanged | None:
     now = inputs.now
-    has_retries = any(not trouble.has_given_up for trouble in inputs.troubles)
-    if dial.slots is None or has_retries or now < (dial.until or 0.0):
+    has_retries = any(not api_error.has_given_up for api_error in inputs.api_errors)
+    if throttle.slots is None or has_retries or now < (throttle.until or 0.0):
         return None
-    if now - max(dial.changed_at, inputs.hindered_at) < QUIET or not _has_room(dial, inputs.machine):
+    if now - max(throttle.changed_at, inputs.api_error_at) < QUIET or not _has_room(throttle, inputs.machine):
         return None
-    slots = dial.slots + 1
-    if dial.too_many is not None and slots >= dial.too_many and now - dial.halved_at < TOO_MANY_HOLDS:
+    slots = throttle.slots + 1
+    if throttle.too_many is not None and slots >= throttle.too_many and now - throttle.halved_at < TOO_MANY_HOLDS:
         return None
     if slots >= inputs.wanted:
-        return DialTurned(cause=dial.cause)
-    return DialTurned(slots=slots, cause=dial.cause, detail=dial.detail, too_many=dial.too_many)
+        return ThrottleChanged(cause=throttle.cause)
+    return ThrottleChanged(slots=slots, cause=throttle.cause, detail=throttle.detail, too_many=throttle.too_many)
 
 
-def _has_room(dial: Throttle, machine: MachineState | None) -> bool:
+def _has_room(throttle: Throttle, machine: MachineState | None) -> bool:
     if machine is None:
         return True
-    is_by_machine = dial.cause not in set(ApiErrorKind)
+    is_by_machine = throttle.cause not in set(ApiErrorKind)
     return machine.is_relaxed if is_by_machine else not any(machine.strain)
 
 
@@ -163,7 +163,7 @@ class TellToContinue(NamedTuple):
     text: str
 
 
-Due = DialTurned | LoginLost | LoginRestored | Relaunch | TellToContinue
+Due = ThrottleChanged | LoginLost | LoginRestored | Relaunch | TellToContinue
 
 
 @dataclass(slots=True)
@@ -211,7 +211,7 @@ class Recovery:
         if self._waits_for_proof(now):
             return True
         return not any(
-            record.trouble and record.trouble.has_given_up and self._told_of(record).times < TOLD_AT_MOST
+            record.api_error and record.api_error.has_given_up and self._told_of(record).times < TOLD_AT_MOST
             for record in self._believed()
         )
 
@@ -234,16 +234,20 @@ class Recovery:
         del self._told[test]
         return Relaunch(test, f"it could not be told to continue: {problem}")
 
-    def _hindered(self) -> list[TestRecord]:
-        return [record for record in map(self.state.record_of, self._live) if record.is_hindered]
+    def _agents_with_errors(self) -> list[TestRecord]:
+        return [record for record in map(self.state.record_of, self._live) if record.has_api_error]
 
     def _given_up(self) -> list[TestRecord]:
-        return [record for record in self._hindered() if record.trouble is not None and record.trouble.has_given_up]
+        return [
+            record
+            for record in self._agents_with_errors()
+            if record.api_error is not None and record.api_error.has_given_up
+        ]
 
     def _error_of(self, record: TestRecord) -> ApiError | None:
         """Return the API error of an agent, without its end if the user has released the queue since."""
-        is_released = record.trouble_at < self.state.access.restored_at
-        error = record.trouble
+        is_released = record.api_error_at < self.state.access.restored_at
+        error = record.api_error
         return structs.replace(error, until=None) if error is not None and is_released else error
 
     def _believed(self) -> list[TestRecord]:
@@ -251,7 +255,7 @@ class Recovery:
 
         An error that only an agent reports counts if another agent has an error of the same kind.
         """
-        found = [(record, record.trouble) for record in self._hindered() if record.trouble is not None]
+        found = [(record, record.api_error) for record in self._agents_with_errors() if record.api_error is not None]
         needed = min(2, self.state.slots)
         times = Counter(error.kind for _, error in found)
         return [record for record, error in found if not error.is_claim or times[error.kind] >= needed]
@@ -270,9 +274,9 @@ class Recovery:
         return self._told.get(record.test, _Told())
 
     def _forget_recovered(self, now: float) -> None:
-        hindered = {record.test for record in self._hindered()}
+        with_errors = {record.test for record in self._agents_with_errors()}
         for test, told in list(self._told.items()):
-            if test not in hindered and now - told.at >= TOLD_AGAIN_AFTER:
+            if test not in with_errors and now - told.at >= TOLD_AGAIN_AFTER:
                 del self._told[test]
 
     def _due_throttle(self, now: float, machine: MachineState | None) -> Iterator[Due]:
@@ -282,11 +286,11 @@ class Recovery:
             wanted=state.slots,
             active=state.active,
             given_up=len(self._given_up()),
-            troubles=tuple(error for error in self._believed_errors() if error.kind not in HOLDING),
-            hindered_at=state.access.hindered_at,
+            api_errors=tuple(error for error in self._believed_errors() if error.kind not in HOLDING),
+            api_error_at=state.access.api_error_at,
             machine=machine,
         )
-        changed = throttled_slots(state.access.dial, inputs)
+        changed = throttled_slots(state.access.throttle, inputs)
         if changed is not None:
             yield changed
 
@@ -296,15 +300,15 @@ class Recovery:
         if access.lost:
             return
         for record in self._believed():
-            is_new = record.trouble_at > access.restored_at + LATE_NEWS
-            if not is_new or record.trouble is None or record.trouble.kind not in HOLDING:
+            is_new = record.api_error_at > access.restored_at + LATE_NEWS
+            if not is_new or record.api_error is None or record.api_error.kind not in HOLDING:
                 continue
             if self._keeps_old_login(record):
-                self._relaunched.add((record.test, record.attempt))
+                self._relaunched.add((record.test, record.launch))
                 self._old_login_at = access.restored_at
                 yield Relaunch(record.test, "the login that it began with is still refused")
-            elif (record.test, record.attempt) not in self._relaunched:
-                yield LoginLost(kind=record.trouble.kind, test=record.test, reason=record.condition)
+            elif (record.test, record.launch) not in self._relaunched:
+                yield LoginLost(kind=record.api_error.kind, test=record.test, reason=record.status_detail)
                 return
 
     def _due_end_of_hold(self, now: float) -> Iterator[Due]:
@@ -312,8 +316,8 @@ class Recovery:
         if not self.state.access.lost:
             self._refused_at.clear()
             return
-        hindered = self._hindered()
-        refused = [record.test for record in hindered if record.trouble and record.trouble.kind in HOLDING]
+        with_errors = self._agents_with_errors()
+        refused = [record.test for record in with_errors if record.api_error and record.api_error.kind in HOLDING]
         self._refused_at.update(dict.fromkeys(refused, now))
         is_quiet = not refused and now - max(self._refused_at.values(), default=now) >= WORKS_AFTER
         if is_quiet and any(map(self._has_result_or_works, self._refused_at)):
@@ -321,14 +325,14 @@ class Recovery:
 
     def _has_result_or_works(self, test: str) -> bool:
         record = self.state.record_of(test)
-        works = record.state is State.RUNNING and not record.is_hindered and test in self._live
-        return works or record.result not in (None, Result.FAILED)
+        works = record.state is State.RUNNING and not record.has_api_error and test in self._live
+        return works or record.result not in (None, Result.ERROR)
 
     def _keeps_old_login(self, record: TestRecord) -> bool:
         """Return whether an agent was told to continue after a release and its own login is still refused."""
         restored_at = self.state.access.restored_at
         is_old = self._told_of(record).at > restored_at > (record.launched_at or 0.0)
-        return is_old and (record.test, record.attempt) not in self._relaunched
+        return is_old and (record.test, record.launch) not in self._relaunched
 
     def _waits_for_proof(self, now: float) -> bool:
         """Return whether only an agent that is launched from now on can show that the new login works."""
@@ -336,7 +340,7 @@ class Recovery:
         if self._old_login_at != restored_at or not restored_at:
             return False
         new = [record for record in self.state.tests() if (record.launched_at or 0.0) > restored_at]
-        return not any(not record.is_hindered and now - (record.launched_at or now) >= WORKS_AFTER for record in new)
+        return not any(not record.has_api_error and now - (record.launched_at or now) >= WORKS_AFTER for record in new)
 
     def _due_message(self, now: float) -> Iterator[Due]:
         """Yield a message to one agent that stopped retrying, if the API seems to work again."""
@@ -345,22 +349,22 @@ class Recovery:
         if not given_up or self._is_telling or state.access.lost or self._waits_for_proof(now):
             return
         is_full = state.active - len(given_up) >= state.open_slots
-        is_too_early = now - state.access.hindered_at < self._pause
+        is_too_early = now - state.access.api_error_at < self._pause
         if is_full or is_too_early or now - self._told_last < min(self._pause, PROVEN_AFTER):
             return
         ready = [record for record in given_up if self._is_ready(record, now)]
         if not ready:
             return
-        first = min(ready, key=lambda record: (self._told_of(record).times, record.trouble_at))
+        first = min(ready, key=lambda record: (self._told_of(record).times, record.api_error_at))
         told = self._told.setdefault(first.test, _Told())
         told.times, told.at = told.times + 1, now
         self._is_telling, self._told_last = True, now
-        words = api_error_text(first.trouble.kind, None, now) if first.trouble is not None else ""
+        words = api_error_text(first.api_error.kind, None, now) if first.api_error is not None else ""
         yield TellToContinue(first.test, CONTINUE.format(words=words))
 
     def _judge_last(self, now: float) -> None:
         """Shorten the pause if the agent that was told last is running, and lengthen it after another error."""
-        if self.state.access.hindered_at > self._told_last > 0:
+        if self.state.access.api_error_at > self._told_last > 0:
             self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
             self._told_last = float("-inf")
         elif now - self._told_last >= PROVEN_AFTER and self._told_last > 0:

@@ -9,7 +9,7 @@ from typing import Final
 
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
-from swarm_tui.limits.events import Stuck, time_of_day
+from swarm_tui.limits.events import AgentStuck, time_of_day
 from swarm_tui.model.formatting import duration
 from swarm_tui.model.results import State
 
@@ -57,7 +57,7 @@ def why_stuck(record: TestRecord, typical: TypicalAgent, now: float, *, repeated
 
     `repeated` is the tool call that the agent has repeated most, `times` times without a new call in between.
     """
-    if record.state is not State.RUNNING or record.is_hindered:
+    if record.state is not State.RUNNING or record.has_api_error:
         return ""
     if times >= CALLS_ALIKE:
         return f"the same call {times} times: {repeated}"
@@ -75,7 +75,7 @@ def why_stuck(record: TestRecord, typical: TypicalAgent, now: float, *, repeated
 
 def due_events(
     state: SweepState, calls: Mapping[str, tuple[str, int]], now: float, *, is_nudging: bool
-) -> Iterator[Stuck]:
+) -> Iterator[AgentStuck]:
     """Yield an event for each agent that became stuck, or that continues.
 
     `calls` has for each test with a live agent the tool call that the agent has repeated most, and how many times.
@@ -86,7 +86,7 @@ def due_events(
         reason = why_stuck(record, typical, now, repeated=call, times=times)
         # Numbers in the reason change, so only its presence is compared.
         if bool(reason) != bool(record.stuck):
-            yield Stuck(test=test, reason=reason, is_nudged=bool(reason) and is_nudging and not record.is_nudged)
+            yield AgentStuck(test=test, reason=reason, is_nudged=bool(reason) and is_nudging and not record.is_nudged)
 
 
 def _by_others(number: float | None, unit: str) -> str:

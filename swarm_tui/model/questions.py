@@ -110,7 +110,7 @@ class Question(Value, frozen=True, kw_only=True):
     """The main argument of the tool: a command, a file or a URL."""
     detail: str = ""
     """The other arguments of the tool."""
-    questions: tuple[QuestionPart, ...] = ()
+    parts: tuple[QuestionPart, ...] = ()
     subagent: str = ""
     is_inexact: bool = False
     """Whether `subject` differs from the real one: it was truncated, or control characters were removed."""
@@ -118,20 +118,20 @@ class Question(Value, frozen=True, kw_only=True):
     @property
     def heading(self) -> str:
         """The text above the questions; empty if the text consists of the questions only."""
-        return "" if self.text == "\n".join(question.text for question in self.questions) else self.text
+        return "" if self.text == "\n".join(part.text for part in self.parts) else self.text
 
     @property
     def options(self) -> tuple[str, ...]:
         """The answers that the user can choose by number."""
-        if not self.questions:
+        if not self.parts:
             return YES, NO
-        return self.questions[0].options if len(self.questions) == 1 else ()
+        return self.parts[0].options if len(self.parts) == 1 else ()
 
 
 class OpenQuestion(NamedTuple):
     """A question that its agent still waits for, with its answer if one is on the way."""
 
-    ask: Question
+    question: Question
     item: str
     """The id of the question in the inbox."""
     answered_at: float | None = None
@@ -141,7 +141,7 @@ class OpenQuestion(NamedTuple):
 class ClosedQuestion(NamedTuple):
     """A closed question with the reason."""
 
-    ask: Question
+    question: Question
     why: str
     """`answered` if the agent received an answer from swarm-tui; otherwise a phrase such as `on the screen`."""
 
@@ -152,148 +152,148 @@ def identity(*parts: str) -> str:
     return base64.b32encode(digest[:5]).decode().lower()
 
 
-def item_id(test: str, ask: Question) -> str:
+def item_id(test: str, question: Question) -> str:
     """Return the id of a question in the inbox. It changes if any field of the question changes."""
-    return identity(test, msgspec.json.encode(ask).decode())
+    return identity(test, msgspec.json.encode(question).decode())
 
 
-def asked_lines(ask: Question) -> list[str]:
+def question_lines(question: Question) -> list[str]:
     """Return a complete question as lines: its text and its parts with options and hints."""
-    lines = [ask.heading] if ask.heading else []
-    number = len(ask.questions)
-    for index, question in enumerate(ask.questions, 1):
-        lines.append(f"{index} of {number}: {question.text}" if number > 1 else question.text)
-        for option, (label, description) in enumerate(described_options(question), 1):
+    lines = [question.heading] if question.heading else []
+    number = len(question.parts)
+    for index, part in enumerate(question.parts, 1):
+        lines.append(f"{index} of {number}: {part.text}" if number > 1 else part.text)
+        for option, (label, description) in enumerate(described_options(part), 1):
             lines.append(f"  {option} {label}" + (f": {description}" if description else ""))
-        lines.append(f"  ({question.hint})")
-    return [*lines, *closing_hints(ask)]
+        lines.append(f"  ({part.hint})")
+    return [*lines, *closing_hints(question)]
 
 
-def described_options(question: QuestionPart) -> list[tuple[str, str]]:
+def described_options(part: QuestionPart) -> list[tuple[str, str]]:
     """Return pairs of option and description."""
-    return list(zip_longest(question.options, question.descriptions[: len(question.options)], fillvalue=""))
+    return list(zip_longest(part.options, part.descriptions[: len(part.options)], fillvalue=""))
 
 
-def closing_hints(ask: Question) -> list[str]:
+def closing_hints(question: Question) -> list[str]:
     """Return hints about the answer as a whole."""
-    hints = ["one line for each question"] if len(ask.questions) > 1 else []
-    return hints + (["`decline` to refuse"] if ask.kind is QuestionKind.INPUT else [])
+    hints = ["one line for each question"] if len(question.parts) > 1 else []
+    return hints + (["`decline` to refuse"] if question.kind is QuestionKind.INPUT else [])
 
 
-def is_declined(ask: Question, text: str) -> bool:
+def is_declined(question: Question, text: str) -> bool:
     """Return whether an answer declines a form. "no" does not if it is an option of the only field."""
     word = text.strip().lower()
-    if ask.kind is not QuestionKind.INPUT:
+    if question.kind is not QuestionKind.INPUT:
         return False
-    is_value = len(ask.questions) == 1 and word in map(str.lower, ask.questions[0].options)
+    is_value = len(question.parts) == 1 and word in map(str.lower, question.parts[0].options)
     return not is_value and (word == DECLINE or word in NO_WORDS)
 
 
-def answer_problem(ask: Question, text: str) -> str:
+def answer_problem(question: Question, text: str) -> str:
     """Return why a text is not a valid answer to a question, or ""."""
     if not text.strip():
         return "the answer is empty"
     if len(text) > ANSWER_LIMIT:
         return f"the answer has {len(text):,} characters, the limit is {ANSWER_LIMIT:,}; name a file instead"
-    if not ask.questions and _begins_with_yes(text) and not permission_in(text)[0]:
+    if not question.parts and _begins_with_yes(text) and not permission_in(text)[0]:
         return "`yes` takes no further words; answer `yes`, or `no` and the reason"
-    if not ask.questions:
+    if not question.parts:
         return _number_problem(QuestionPart(key="", text="", options=(YES, NO)), text.strip())
-    if is_declined(ask, text):
+    if is_declined(question, text):
         return ""
-    lines, number = _lines_of(ask, text), len(ask.questions)
+    lines, number = _lines_of(question, text), len(question.parts)
     if len(lines) != number:
         return f"the agent asks {number} questions; answer with one line for each"
-    for index, (question, line) in enumerate(zip(ask.questions, lines, strict=True), 1):
-        problem = _question_problem(question, line.strip())
+    for index, (part, line) in enumerate(zip(question.parts, lines, strict=True), 1):
+        problem = _question_problem(part, line.strip())
         if problem:
             return f"{index} of {number}: {problem}" if number > 1 else problem
     return ""
 
 
-def answers_by_key(ask: Question, text: str) -> dict[str, str | list[str]]:
+def answers_by_key(question: Question, text: str) -> dict[str, str | list[str]]:
     """Return the answer to each question by its key. A line chooses options by number (`1,3`) or is free text.
 
     Empty fields of a form are omitted. Several options of a form field are a list.
     """
-    lines = _lines_of(ask, text)
+    lines = _lines_of(question, text)
     answers: dict[str, str | list[str]] = {}
-    for question, line in zip(ask.questions, map(str.strip, lines), strict=False):
-        chosen = _chosen(question, line)
-        if question.field and not line:
+    for part, line in zip(question.parts, map(str.strip, lines), strict=False):
+        chosen = _chosen(part, line)
+        if part.field and not line:
             continue
-        answers[question.key] = (chosen or [line]) if question.field and question.is_many else ", ".join(chosen) or line
+        answers[part.key] = (chosen or [line]) if part.field and part.is_many else ", ".join(chosen) or line
     return answers
 
 
-def _lines_of(ask: Question, text: str) -> list[str]:
+def _lines_of(question: Question, text: str) -> list[str]:
     """Return the line of an answer for each question. Trailing lines of optional fields may be missing."""
-    if len(ask.questions) == 1:
+    if len(question.parts) == 1:
         return [text.strip()]
     lines = text.rstrip().split("\n")
-    missing = ask.questions[len(lines) :]
-    return [*lines, *("" for _ in missing)] if all(not question.is_needed for question in missing) else lines
+    missing = question.parts[len(lines) :]
+    return [*lines, *("" for _ in missing)] if all(not part.is_needed for part in missing) else lines
 
 
-def _chosen(question: QuestionPart, text: str) -> list[str]:
+def _chosen(part: QuestionPart, text: str) -> list[str]:
     """Return the options that a text chooses by number or by name; empty if it does not choose options."""
-    numbers = _numbers_in(question, text)
-    if numbers and all(1 <= number <= len(question.options) for number in numbers):
-        return [question.options[number - 1] for number in dict.fromkeys(numbers)]
-    by_word = {option.casefold(): option for option in question.options}
-    words = [text] if text.casefold() in by_word or not question.is_many else text.split(",")
+    numbers = _numbers_in(part, text)
+    if numbers and all(1 <= number <= len(part.options) for number in numbers):
+        return [part.options[number - 1] for number in dict.fromkeys(numbers)]
+    by_word = {option.casefold(): option for option in part.options}
+    words = [text] if text.casefold() in by_word or not part.is_many else text.split(",")
     found = [by_word.get(word.strip().casefold(), "") for word in words]
     return list(dict.fromkeys(found)) if found and all(found) else []
 
 
-def _question_problem(question: QuestionPart, text: str) -> str:
+def _question_problem(part: QuestionPart, text: str) -> str:
     """Return why a line is not a valid answer to a question, or ""."""
     if not text:
-        return "the answer is empty" if question.is_needed else ""
-    chosen = _chosen(question, text)
-    if chosen and question.is_many and not _is_within(question, len(chosen)):
-        return question.hint
+        return "the answer is empty" if part.is_needed else ""
+    chosen = _chosen(part, text)
+    if chosen and part.is_many and not _is_within(part, len(chosen)):
+        return part.hint
     if chosen:
         return ""
-    if problem := _number_problem(question, text):
+    if problem := _number_problem(part, text):
         return problem
     is_yes_or_no = text.lower().rstrip(",.:;!") in YES_WORDS | NO_WORDS
-    if question.options and (is_yes_or_no or question.field) and not _is_boolean(question, text):
-        listed = ", ".join(f"{number} {option}" for number, option in enumerate(question.options, 1))
+    if part.options and (is_yes_or_no or part.field) and not _is_boolean(part, text):
+        listed = ", ".join(f"{number} {option}" for number, option in enumerate(part.options, 1))
         return f"invalid option {text[:40]!r}; the options are {listed}"
-    return _field_problem(question, text)
+    return _field_problem(part, text)
 
 
-def _number_problem(question: QuestionPart, text: str) -> str:
+def _number_problem(part: QuestionPart, text: str) -> str:
     """Return why the numbers in a text are not valid options, or ""."""
-    number = len(question.options)
-    if not number or text in question.options:
+    number = len(part.options)
+    if not number or text in part.options:
         return ""
-    missing = [each for each in _numbers_in(question, text) if not 1 <= each <= number]
+    missing = [each for each in _numbers_in(part, text) if not 1 <= each <= number]
     if missing:
-        return f"invalid option {missing[0]}, choose 1 to {number}" + ("" if question.field else _IN_WORDS)
-    if not question.is_many and _SEVERAL_NUMBERS.fullmatch(text):
-        return f"choose only one option, 1 to {number}" + ("" if question.field else _IN_WORDS)
+        return f"invalid option {missing[0]}, choose 1 to {number}" + ("" if part.field else _IN_WORDS)
+    if not part.is_many and _SEVERAL_NUMBERS.fullmatch(text):
+        return f"choose only one option, 1 to {number}" + ("" if part.field else _IN_WORDS)
     return ""
 
 
-def _field_problem(question: QuestionPart, text: str) -> str:
+def _field_problem(part: QuestionPart, text: str) -> str:
     """Return why a text is not a valid value of a form field, or ""."""
     is_right = True
-    if question.field in ("integer", "number"):
-        number = _number_of(text, is_whole=question.field == "integer")
-        is_right = number is not None and _is_within(question, number)
-    elif question.field == "text":
-        is_right = _is_within(question, len(text)) and _has_format(text, question.format)
-    return "" if is_right else f"invalid answer {text[:40]!r}; expected {question.hint}"
+    if part.field in ("integer", "number"):
+        number = _number_of(text, is_whole=part.field == "integer")
+        is_right = number is not None and _is_within(part, number)
+    elif part.field == "text":
+        is_right = _is_within(part, len(text)) and _has_format(text, part.format)
+    return "" if is_right else f"invalid answer {text[:40]!r}; expected {part.hint}"
 
 
-def _is_boolean(question: QuestionPart, text: str) -> bool:
-    return question.field == "boolean" and text.lower() in YES_WORDS | NO_WORDS | {"true", "false"}
+def _is_boolean(part: QuestionPart, text: str) -> bool:
+    return part.field == "boolean" and text.lower() in YES_WORDS | NO_WORDS | {"true", "false"}
 
 
-def _is_within(question: QuestionPart, number: float) -> bool:
-    return (question.least is None or number >= question.least) and (question.most is None or number <= question.most)
+def _is_within(part: QuestionPart, number: float) -> bool:
+    return (part.least is None or number >= part.least) and (part.most is None or number <= part.most)
 
 
 def _number_of(text: str, *, is_whole: bool) -> float | None:
@@ -315,9 +315,9 @@ def _has_format(text: str, format_name: str) -> bool:
     return pattern is None or re.fullmatch(pattern, text) is not None
 
 
-def _numbers_in(question: QuestionPart, text: str) -> list[int]:
+def _numbers_in(part: QuestionPart, text: str) -> list[int]:
     """Return the numbers in a text that consists of numbers only; otherwise an empty list."""
-    words = text.replace(",", " ").split() if question.is_many else [text.strip()]
+    words = text.replace(",", " ").split() if part.is_many else [text.strip()]
     is_made_of_numbers = all(word.isascii() and word.isdigit() and len(word) < 10 for word in words)
     return [int(word) for word in words] if is_made_of_numbers else []
 
@@ -385,9 +385,9 @@ def rule_problem(rule: AnswerRule, others: Iterable[AnswerRule] = ()) -> str:
     return ""
 
 
-def fits(rule: AnswerRule, ask: Question, subject: str) -> bool:
+def fits(rule: AnswerRule, question: Question, subject: str) -> bool:
     """Return whether a rule answers a question with this `common_subject`."""
-    if ask.kind is not QuestionKind.PERMISSION or ask.is_inexact or ask.tool != rule.tool:
+    if question.kind is not QuestionKind.PERMISSION or question.is_inexact or question.tool != rule.tool:
         return False
     match rule.way:
         case "exactly":
@@ -401,9 +401,9 @@ def fits(rule: AnswerRule, ask: Question, subject: str) -> bool:
             return True
 
 
-def common_subject(ask: Question, own_places: Mapping[str, str]) -> str:
+def common_subject(question: Question, own_places: Mapping[str, str]) -> str:
     """Return the subject of a question with names such as `COPY` in place of the agent's own paths and branch."""
-    text = ask.subject
+    text = question.subject
     for name, place in own_places.items():
         text = _with_name(text, place.rstrip("/"), name)
     return text
@@ -423,10 +423,12 @@ def _with_name(subject: str, place: str, name: str) -> str:
     return text
 
 
-def rule_for(rules: dict[str, AnswerRule], asked: OpenQuestion, own_places: Mapping[str, str]) -> AnswerRule | None:
+def rule_for(
+    rules: dict[str, AnswerRule], open_question: OpenQuestion, own_places: Mapping[str, str]
+) -> AnswerRule | None:
     """Return the oldest rule that answers an open question."""
-    subject = common_subject(asked.ask, own_places)
-    return next((rule for rule in rules.values() if fits(rule, asked.ask, subject)), None)
+    subject = common_subject(open_question.question, own_places)
+    return next((rule for rule in rules.values() if fits(rule, open_question.question, subject)), None)
 
 
 def _is_one_command(text: str) -> bool:

@@ -72,7 +72,7 @@ class State(StrEnum):
     LAUNCHING = "launching"
     RUNNING = "running"
     WAITING = "waiting"
-    HARVESTING = "harvesting"
+    PULLING = "pulling"
     DONE = "done"
     STOPPED = "stopped"
 
@@ -91,20 +91,20 @@ class Result(StrEnum):
     """The agent reports a result that swarm-tui has not confirmed with its own run, or cannot confirm."""
     UNRESOLVED = "unresolved"
     BLOCKED = "blocked"
-    FAILED = "failed"
+    ERROR = "error"
     """The agent crashed, timed out or submitted nothing."""
 
 
-ACTIVE_STATES: Final = frozenset({State.LAUNCHING, State.RUNNING, State.HARVESTING})
+ACTIVE_STATES: Final = frozenset({State.LAUNCHING, State.RUNNING, State.PULLING})
 """States of agents that use a slot. Waiting agents may use one too: see `slots_taken` of the engine."""
 
 LIVING_STATES: Final = ACTIVE_STATES | {State.WAITING}
 """States of tests with a live agent."""
 
-HINDERED: Final = "hindered"
+API_ERROR: Final = "api_error"
 """The mark of a running agent with an API error."""
 
-ACTIVE_MARKS: Final = (*(state.value for state in State if state in ACTIVE_STATES), HINDERED)
+ACTIVE_MARKS: Final = (*(state.value for state in State if state in ACTIVE_STATES), API_ERROR)
 
 FINISHED_STATES: Final = frozenset({State.DONE, State.STOPPED})
 
@@ -114,7 +114,7 @@ PULLED_RESULTS: Final = frozenset({Result.BETTER, Result.TEST_FIX, Result.TUTORI
 CLAIMS: Final = PULLED_RESULTS | {Result.CLEAN, Result.SKIPPED}
 """Results that an agent can report, and that swarm-tui checks with its own run of the test."""
 
-UNSOLVED_RESULTS: Final = frozenset({Result.BLOCKED, Result.FAILED, Result.UNRESOLVED})
+UNSOLVED_RESULTS: Final = frozenset({Result.BLOCKED, Result.ERROR, Result.UNRESOLVED})
 """Results that need the user or another launch."""
 
 OPEN_RESULTS: Final = UNSOLVED_RESULTS | {Result.CLAIMED}
@@ -149,10 +149,10 @@ MARKS: Final[dict[str, Mark]] = {
         Mark("claimed", "◇", "=", role="running", pill="claimed"),
         Mark("unresolved", "✗", "x", role="unresolved", pill="unresolved"),
         Mark("blocked", "■", "B", role="blocked", pill="blocked"),
-        Mark("failed", "!", "!", role="failed", pill="failed"),
-        Mark("harvesting", "◍", ":", role="running", pill="running"),
+        Mark("error", "!", "!", role="error", pill="error"),
+        Mark("pulling", "◍", ":", role="running", pill="running"),
         Mark("running", "◐", "o", role="running", pill="running"),
-        Mark(HINDERED, "≈", "~", role="hindered", pill="hindered"),
+        Mark(API_ERROR, "≈", "~", role=API_ERROR, pill=API_ERROR),
         Mark("waiting", "?", "?", role="waiting", pill="waiting"),
         Mark("launching", "◌", ",", role="launching", pill="launching"),
         Mark("queued", "·", ".", role="queued", pill="queued"),
@@ -161,7 +161,7 @@ MARKS: Final[dict[str, Mark]] = {
 }
 """All marks, in the order of counts."""
 
-_STATES_ALONG_BAR: Final = ("stopped", "waiting", HINDERED, "running", "harvesting", "launching", "queued")
+_STATES_ALONG_BAR: Final = ("stopped", "waiting", API_ERROR, "running", "pulling", "launching", "queued")
 
 ALONG_BAR: Final = tuple(MARKS[name] for name in (*(mark for mark in MARKS if mark in set(Result)), *_STATES_ALONG_BAR))
 """The marks in the order of a progress bar, from finished tests on the left to queued tests on the right."""

@@ -10,10 +10,10 @@ from typing import Any, Final, NotRequired
 
 from typing_extensions import TypedDict
 
-SHAPES_VERSION: Final = 1
+SHAPES_VERSION: Final = 2
 
 
-class ShownTokens(TypedDict):
+class TokensJson(TypedDict):
     """The tokens of one model."""
 
     model: str
@@ -23,12 +23,12 @@ class ShownTokens(TypedDict):
     cache_written: int
 
 
-class ShownCost(TypedDict):
+class CostJson(TypedDict):
     """The usage of all agents of a sweep, including the integrator."""
 
     dollars: float | None
     tokens: int | None
-    models: list[ShownTokens]
+    models: list[TokensJson]
     unpriced_agents: int
     """The number of agents that used a model with an unknown price."""
     estimated_dollars: list[float | None] | None
@@ -42,7 +42,7 @@ class ShownCost(TypedDict):
     is_budget_spent: bool
 
 
-class ShownDial(TypedDict):
+class ThrottleJson(TypedDict):
     """The throttle: a limit on running agents below the configured slots."""
 
     slots: int | None
@@ -54,7 +54,7 @@ class ShownDial(TypedDict):
     too_many: int | None
 
 
-class ShownTry(TypedDict):
+class TryJson(TypedDict):
     """One pytest run of an agent's test."""
 
     passed: bool | None
@@ -65,7 +65,7 @@ class ShownTry(TypedDict):
     failure: str
 
 
-class ShownChange(TypedDict):
+class ChangeJson(TypedDict):
     """One kind of change in an agent's report."""
 
     status: str
@@ -73,7 +73,7 @@ class ShownChange(TypedDict):
     commit: str
 
 
-class ShownTrouble(TypedDict):
+class ApiErrorJson(TypedDict):
     """An API error of an agent."""
 
     kind: str
@@ -81,7 +81,7 @@ class ShownTrouble(TypedDict):
     has_given_up: bool
 
 
-class ShownTest(TypedDict):
+class TestJson(TypedDict):
     """One test of a sweep, with its agent."""
 
     test: str
@@ -89,8 +89,8 @@ class ShownTest(TypedDict):
     host: str | None
     state: str
     result: str | None
-    tries: list[ShownTry]
-    changes: dict[str, ShownChange]
+    tries: list[TryJson]
+    changes: dict[str, ChangeJson]
     """By kind, such as FIX_IMPL."""
     baseline: str | None
     group: str | None
@@ -104,14 +104,14 @@ class ShownTest(TypedDict):
     since: float
     dollars: float | None
     tokens: int | None
-    models: list[ShownTokens]
+    models: list[TokensJson]
     is_over_budget: bool
     options: list[str]
     """The options of its question."""
-    condition: str
+    status_detail: str
     stuck: str
     commits: int
-    trouble: ShownTrouble | None
+    api_error: ApiErrorJson | None
     question: str
     branch: str
     tip: str
@@ -122,7 +122,7 @@ class ShownTest(TypedDict):
     is_stale: bool
 
 
-class ShownPattern(TypedDict):
+class PatternJson(TypedDict):
     """Tests that fail for the same cause."""
 
     cause: str
@@ -133,7 +133,7 @@ class ShownPattern(TypedDict):
     dollars: float | None
 
 
-class ShownAlarm(TypedDict):
+class AlertJson(TypedDict):
     """An alert: the number of tests with the same cause has reached the threshold."""
 
     cause: str
@@ -145,24 +145,24 @@ class ShownAlarm(TypedDict):
     is_released: bool
 
 
-class ShownHost(TypedDict):
+class HostJson(TypedDict):
     """A machine that agents of a sweep run on."""
 
     host: str
     state: str
     reason: str
     slots: int | None
-    at_work: int
+    running: int
     waiting: int
     finished: int
     unsolved: int
     load: float | None
     processors: int | None
-    heard: float | None
+    last_poll: float | None
     silent_since: float | None
 
 
-class ShownHardship(TypedDict):
+class UsabilityReportJson(TypedDict):
     """An escalation of an agent about the tutorial or the program's interface."""
 
     test: str
@@ -170,7 +170,7 @@ class ShownHardship(TypedDict):
     detail: str
 
 
-class ShownIntegration(TypedDict):
+class IntegrationJson(TypedDict):
     """The integrated branch of a sweep."""
 
     state: str
@@ -185,7 +185,7 @@ class ShownIntegration(TypedDict):
     """Problems of the branch: conflict markers, and tests that passed before and fail on it."""
 
 
-class ShownSweep(ShownCost):
+class SweepJson(CostJson):
     """A sweep: `status`, `run`, `resume`, `demo`."""
 
     sweep: str
@@ -195,36 +195,36 @@ class ShownSweep(ShownCost):
     repository: str
     base: str
     integrated: str | None
-    integration: ShownIntegration
+    integration: IntegrationJson
     applied: str | None
     """The branch created by `apply`; None if a verdict changed afterwards."""
     title: str
     agent: str
     slots: int
     open_slots: int
-    dial: ShownDial
+    throttle: ThrottleJson
     login_lost: str | None
     started: float | None
     ended: float | None
     reason: str
     counts: dict[str, int]
     """By result for finished tests, otherwise by state."""
-    alarms: list[ShownAlarm]
-    patterns: list[ShownPattern]
-    hard_to_use: list[ShownHardship]
-    unfinished_blocks: list[ShownHardship]
+    alerts: list[AlertJson]
+    patterns: list[PatternJson]
+    usability_reports: list[UsabilityReportJson]
+    unfinished_blocks: list[UsabilityReportJson]
     """Blocks of a tutorial that agents did not finish without giving a reason."""
-    hosts: list[ShownHost]
+    hosts: list[HostJson]
     left_out: list[str]
-    doubts: list[str]
+    integrity_warnings: list[str]
     checkout_changes: list[str]
     """Changes in the user's repository since launch."""
     is_verified: bool
     """False with `--no-verify`: results are the reports of the agents."""
-    tests: list[ShownTest]
+    tests: list[TestJson]
 
 
-class ListedSweep(TypedDict):
+class ListedSweepJson(TypedDict):
     """One sweep of `list`. A sweep that cannot be read has only a reason."""
 
     sweep: str
@@ -237,11 +237,11 @@ class ListedSweep(TypedDict):
     base: NotRequired[str]
     integrated: NotRequired[str | None]
     hosts: NotRequired[list[str]]
-    doubts: NotRequired[list[str]]
+    integrity_warnings: NotRequired[list[str]]
     cost: NotRequired[str]
     dollars: NotRequired[float | None]
     tokens: NotRequired[int | None]
-    models: NotRequired[list[ShownTokens]]
+    models: NotRequired[list[TokensJson]]
     unpriced_agents: NotRequired[int]
     estimated_dollars: NotRequired[list[float | None] | None]
     kept_fixes: NotRequired[int]
@@ -252,7 +252,7 @@ class ListedSweep(TypedDict):
     is_budget_spent: NotRequired[bool]
 
 
-class ShownFound(TypedDict):
+class ComparedTestJson(TypedDict):
     """A test with its baseline in two sweeps: green, red, flaky, clash, order, skipped, or None if unknown."""
 
     test: str
@@ -260,7 +260,7 @@ class ShownFound(TypedDict):
     after: str | None
 
 
-class ShownTotals(TypedDict):
+class TotalsJson(TypedDict):
     """The totals of one of two sweeps."""
 
     sweep: str
@@ -276,28 +276,28 @@ class ShownTotals(TypedDict):
     kept_fixes: int
 
 
-class ShownBroken(TypedDict):
+class RegressionJson(TypedDict):
     """A fix that was kept in the earlier sweep, with its tests that fail again in the later sweep."""
 
     commit: str
     title: str
     is_applied: bool
-    tests: list[ShownFound]
+    tests: list[ComparedTestJson]
 
 
-class ShownComparison(TypedDict):
+class ComparisonJson(TypedDict):
     """The differences between an earlier and a later sweep."""
 
-    before: ShownTotals
-    after: ShownTotals
-    became: dict[str, list[ShownFound]]
-    new: list[ShownFound]
-    gone: list[ShownFound]
-    broken_again: list[ShownBroken]
+    before: TotalsJson
+    after: TotalsJson
+    changed: dict[str, list[ComparedTestJson]]
+    new: list[ComparedTestJson]
+    gone: list[ComparedTestJson]
+    regressed: list[RegressionJson]
     not_compared: int
 
 
-class ShownQuestion(TypedDict):
+class QuestionPartJson(TypedDict):
     """One of several questions that an agent asks together, or one field of a form."""
 
     key: str
@@ -319,7 +319,7 @@ class ShownQuestion(TypedDict):
     """How to answer, as text."""
 
 
-class ShownItem(TypedDict):
+class ItemJson(TypedDict):
     """One item of the inbox."""
 
     id: str
@@ -334,29 +334,29 @@ class ShownItem(TypedDict):
     tool: str
     subject: str
     options: list[str]
-    questions: list[ShownQuestion]
+    parts: list[QuestionPartJson]
 
 
-class ShownGroup(TypedDict):
+class GroupJson(TypedDict):
     """Similar items of the inbox, shown as one."""
 
     group: str
     kind: str
     title: str
-    is_later: bool
-    items: list[ShownItem]
+    is_deferred: bool
+    items: list[ItemJson]
 
 
-class ShownInbox(TypedDict):
+class InboxJson(TypedDict):
     """The inbox of a sweep: `pending`."""
 
     sweep: str
     has_engine: bool
-    groups: list[ShownGroup]
+    groups: list[GroupJson]
     rules: list[dict[str, Any]]
 
 
-class ShownHunk(TypedDict):
+class HunkJson(TypedDict):
     """A hunk of a fix."""
 
     number: str
@@ -366,7 +366,7 @@ class ShownHunk(TypedDict):
     verdict: str | None
 
 
-class ShownEffect(TypedDict):
+class EffectJson(TypedDict):
     """The effect of a fix on the tests of the sweep. If it was not measured, it is what the agents report."""
 
     is_measured: bool
@@ -375,7 +375,7 @@ class ShownEffect(TypedDict):
     why: str
 
 
-class ShownFix(TypedDict):
+class FixJson(TypedDict):
     """A fix of an integrated branch. With the verdict `partly`, see the verdicts of its hunks."""
 
     rank: int
@@ -386,13 +386,13 @@ class ShownFix(TypedDict):
     by_integrator: str
     """How an integrating agent changed or added the commit; empty for an unchanged commit of an agent."""
     verdict: str | None
-    effect: ShownEffect | None
+    effect: EffectJson | None
     weaker: list[str]
     """Tests that the fix weakens, removes or renames, each with the reason."""
-    hunks: list[ShownHunk]
+    hunks: list[HunkJson]
 
 
-class ShownPart(TypedDict):
+class TestChangeJson(TypedDict):
     """A test change: one part of the commit of all test and doc fixes."""
 
     number: str
@@ -404,10 +404,10 @@ class ShownPart(TypedDict):
 
 
 # In functional syntax because `with` is a keyword.
-ShownConflict = TypedDict("ShownConflict", {"commit": str, "with": list[str], "paths": list[str]})
+ConflictJson = TypedDict("ConflictJson", {"commit": str, "with": list[str], "paths": list[str]})
 
 
-class ShownPlan(TypedDict):
+class PlanJson(TypedDict):
     """The plan that follows from the verdicts."""
 
     clean: bool
@@ -415,10 +415,10 @@ class ShownPlan(TypedDict):
     reverted: list[str]
     left_out: list[str]
     hunks: list[str]
-    conflicts: list[ShownConflict]
+    conflicts: list[ConflictJson]
 
 
-class ShownApplied(TypedDict):
+class AppliedJson(TypedDict):
     """The branch created by `apply`."""
 
     branch: str
@@ -426,19 +426,19 @@ class ShownApplied(TypedDict):
     commits: int
 
 
-class ShownReview(TypedDict):
+class ReviewJson(TypedDict):
     """The fixes of a branch with their verdicts: `fixes`. Some options of `fixes` add keys."""
 
     base: str
     tip: str
     squashed: str | None
-    fixes: list[ShownFix]
-    parts: list[ShownPart]
-    plan: ShownPlan
-    applied: NotRequired[ShownApplied]
+    fixes: list[FixJson]
+    parts: list[TestChangeJson]
+    plan: PlanJson
+    applied: NotRequired[AppliedJson]
 
 
-class ShownCheck(TypedDict):
+class CheckJson(TypedDict):
     """One check of `doctor`."""
 
     name: str
@@ -448,14 +448,14 @@ class ShownCheck(TypedDict):
     fix: str
 
 
-class ShownChecks(TypedDict):
+class ChecksJson(TypedDict):
     """All checks of this machine: `doctor`."""
 
     ok: bool
-    checks: list[ShownCheck]
+    checks: list[CheckJson]
 
 
-class ShownPage(TypedDict):
+class PageJson(TypedDict):
     """The page of a sweep: `report`."""
 
     sweep: str
@@ -466,7 +466,7 @@ class ShownPage(TypedDict):
     seconds: float
 
 
-class ShownMachine(TypedDict):
+class MngrHostJson(TypedDict):
     """A host in the settings of mngr; `hosts list` prints a list."""
 
     name: str
@@ -480,7 +480,7 @@ class ShownMachine(TypedDict):
     settings: str
 
 
-class ShownEvent(TypedDict):
+class NotificationEventJson(TypedDict):
     """One event of a notification."""
 
     kind: str
@@ -489,7 +489,7 @@ class ShownEvent(TypedDict):
     text: str
 
 
-class ShownNotice(TypedDict):
+class NotificationJson(TypedDict):
     """A notification, as passed to the command and the webhook of `[notify]`."""
 
     sweep: str
@@ -497,7 +497,7 @@ class ShownNotice(TypedDict):
     repository: str
     text: str
     kinds: dict[str, int]
-    events: list[ShownEvent]
+    events: list[NotificationEventJson]
     counts: dict[str, int]
     dollars: float | None
     ended: str | None

@@ -53,13 +53,19 @@ def name_of_test(test: str) -> str:
     return split_node_id(test)[1]
 
 
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 WATCH_SOURCE: Final = "watch"
 """The source of a journal of `swarm-tui watch`, with agents that no sweep started."""
 INTEGRATOR_SLUG: Final = "integrator"
 BASE_SLUG: Final = "base"
 RESERVED_SLUGS: Final = frozenset({"integrated", INTEGRATOR_SLUG, "reviewed", BASE_SLUG})
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
+
+
+class SpecVersion(Value, frozen=True):
+    """The part of sweep.json that every version can read."""
+
+    version: int = FORMAT_VERSION
 
 
 class MngrSettings(Value, frozen=True, kw_only=True):
@@ -96,8 +102,7 @@ class SweepSpec(RunOptions):
     repository: str
     base: str
     tests: tuple[SweptTest, ...] = ()
-    """The tests with their agents and branches, so that they are known even if the journal is damaged. Empty in older
-    sweeps."""
+    """The tests with their agents and branches, so that they are known even if the journal is damaged."""
     base_name: str = ""
     created_at: float
     slots: int = 4
@@ -122,7 +127,7 @@ class SweepSpec(RunOptions):
     left_out: tuple[str, ...] = ()
     """Sentences on collected tests without an agent: what is missing, and how to fix it."""
     temporary: str = ""
-    """The parent of the temporary folders of all agents; empty in older sweeps."""
+    """The parent of the temporary folders of all agents."""
     identity: tuple[str, str] = ("", "")
     kind: Literal["tests", "fill", "sync"] = "tests"
     """The work of an agent: one test, or a batch of tutorial blocks to fill with commands or to write tests for."""

@@ -122,7 +122,7 @@ class TestStrength(BaseModel):
         return any(sign.kind is StrengthChangeKind.RENAMED for sign in self.signs)
 
     @property
-    def is_toothless(self) -> bool:
+    def detects_nothing(self) -> bool:
         """Whether a new test kills none of the mutants of the code that it covers."""
         return self.is_new and self.kills_after == 0 and self.faults > 0
 
@@ -150,7 +150,7 @@ def weakest_first(found: list[TestStrength]) -> list[TestStrength]:
         found,
         key=lambda strength: (
             not strength.is_weaker,
-            not strength.is_toothless,
+            not strength.detects_nothing,
             (strength.kills_after or 0) - (strength.kills_before or 0),
             strength.test,
         ),

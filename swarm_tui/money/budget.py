@@ -7,7 +7,7 @@ from typing import Final
 
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.results import Result
-from swarm_tui.money.events import WARNED_AT, BudgetBlind, BudgetSpent, OverBudget, budget_text
+from swarm_tui.money.events import WARNED_AT, AgentOverBudget, BudgetReached, BudgetUnknownPrice, budget_text
 
 SUBMIT_NOW: Final = (
     "You have used up your budget of {budget}. Submit now: commit what you have as it is, write the outcome, and do "
@@ -23,18 +23,20 @@ def cost_text(state: SweepState, *, is_imputed: bool) -> str:
     return f"{text} imputed" if text and is_imputed else text
 
 
-def due_events(state: SweepState, working: Iterable[str]) -> Iterator[BudgetSpent | BudgetBlind | OverBudget]:
+def due_events(
+    state: SweepState, working: Iterable[str]
+) -> Iterator[BudgetReached | BudgetUnknownPrice | AgentOverBudget]:
     """Yield the events that are due. `working` are the tests whose agents can submit."""
     budget, spent = state.budget, state.spending
     if (budget.total or budget.each) and spent.unpriced and not budget.is_blind:
-        yield BudgetBlind(tokens=spent.tokens)
+        yield BudgetUnknownPrice(tokens=spent.tokens)
     if budget.total:
         percent = 100 * (spent.dollars + _NOISE) / budget.total
         if percent >= 100 > budget.percent:
-            yield BudgetSpent(percent=100, dollars=spent.dollars, budget=budget.total)
+            yield BudgetReached(percent=100, dollars=spent.dollars, budget=budget.total)
         elif percent >= WARNED_AT > budget.percent:
-            yield BudgetSpent(percent=80, dollars=spent.dollars, budget=budget.total)
+            yield BudgetReached(percent=80, dollars=spent.dollars, budget=budget.total)
     for test in working if budget.each else ():
         record = state.records.get(test)
         if record is not None and record.over_budget_at is None and budget.exceeds(record.dollars):
-            yield OverBudget(test=test, dollars=record.dollars or 0.0, budget=budget.each)
+            yield AgentOverBudget(test=test, dollars=record.dollars or 0.0, budget=budget.each)

@@ -163,7 +163,7 @@ def limit_text(dollars: float) -> str:
     return f"${dollars:,.0f}" if dollars == int(dollars) else money(dollars)
 
 
-class Spent(TestEvent, frozen=True):
+class UsageReported(TestEvent, frozen=True):
     """The usage of the agent so far."""
 
     dollars: float | None = None
@@ -199,7 +199,7 @@ class BudgetChanged(Event, frozen=True):
         return self.logged(f"{text} ({self.by or 'a user'})")
 
 
-class BudgetSpent(Event, frozen=True):
+class BudgetReached(Event, frozen=True):
     """A percentage of the budget was reached. At 100 nothing is launched until the budget is changed."""
 
     percent: Literal[80, 100]
@@ -220,7 +220,7 @@ class BudgetSpent(Event, frozen=True):
 BUDGET_CANNOT_HOLD: Final = "the budget cannot be enforced because the price of a model is unknown"
 
 
-class BudgetBlind(Event, frozen=True):
+class BudgetUnknownPrice(Event, frozen=True):
     """The budget cannot be enforced because agents use a model with an unknown price."""
 
     tokens: int = 0
@@ -232,7 +232,7 @@ class BudgetBlind(Event, frozen=True):
         return self.logged(BUDGET_CANNOT_HOLD, "warning")
 
 
-class OverBudget(TestEvent, frozen=True):
+class AgentOverBudget(TestEvent, frozen=True):
     """An agent reached the limit for one agent, and is asked to submit its work."""
 
     dollars: float

@@ -33,13 +33,13 @@ class DeferredItems:
             try:
                 change = parse_json(line)
                 named = {item for item in change["items"] if isinstance(item, str)}
-                is_later = change["is_later"] is True
+                is_deferred = change["is_deferred"] is True
             except (ValueError, KeyError, TypeError):
                 continue
-            self._items = self._items | named if is_later else self._items - named
+            self._items = self._items | named if is_deferred else self._items - named
         return frozenset(self._items)
 
-    def change(self, items: Iterable[str], *, is_later: bool) -> None:
+    def change(self, items: Iterable[str], *, is_deferred: bool) -> None:
         """Defer items, or undo that."""
-        line = {"at": time.time(), "by": user_name(), "items": list(items), "is_later": is_later}
+        line = {"at": time.time(), "by": user_name(), "items": list(items), "is_deferred": is_deferred}
         append_line(self._path, json.dumps(line))

@@ -16,31 +16,33 @@ BY_TYPING: Final = "on the screen while a message was being typed there; a keyst
 """The reason why a question was closed that the user perhaps did not answer on purpose."""
 
 
-def _change_questions(state: SweepState, test: str, asks: tuple[OpenQuestion, ...], **more: Any) -> None:
+def _change_questions(state: SweepState, test: str, open_questions: tuple[OpenQuestion, ...], **more: Any) -> None:
     """Replace the open questions of a test. A waiting agent shows its oldest question until the next poll."""
     record = state.find(test)
     if record is not None and record.state is State.WAITING:
-        first = asks[0].ask if asks else None
+        first = open_questions[0].question if open_questions else None
         more |= {"question": first.text if first else "", "options": first.options if first else ()}
-    state.change(test, asks=asks, **more)
+    state.change(test, open_questions=open_questions, **more)
 
 
-class Asked(TestEvent, frozen=True):
+class QuestionAsked(TestEvent, frozen=True):
     """An agent asked a question through its hook and is waiting for the answer."""
 
-    ask: Question
+    question: Question
 
     def apply(self, state: SweepState) -> None:
         record = state.find_or_new(self.test)
-        asks = tuple(asked for asked in record.asks if asked.ask.id != self.ask.id)
-        asks = (*asks, OpenQuestion(self.ask, item_id(self.test, self.ask)))
-        _change_questions(state, self.test, asks, asked_until=max(record.asked_until, self.ask.at))
+        open_questions = tuple(each for each in record.open_questions if each.question.id != self.question.id)
+        open_questions = (*open_questions, OpenQuestion(self.question, item_id(self.test, self.question)))
+        _change_questions(
+            state, self.test, open_questions, questions_until=max(record.questions_until, self.question.at)
+        )
 
 
-class AskAnswered(TestEvent, frozen=True):
+class QuestionAnswered(TestEvent, frozen=True):
     """An answer was written to the file that the agent's hook reads."""
 
-    ask: str
+    question: str
     text: str = ""
     by: str = ""
     rule: str = ""
@@ -48,11 +50,11 @@ class AskAnswered(TestEvent, frozen=True):
 
     def apply(self, state: SweepState) -> None:
         by = f"{self.by} ({self.rule})" if self.rule else self.by
-        asks = tuple(
-            asked._replace(answered_at=self.at, answered_by=by) if asked.ask.id == self.ask else asked
-            for asked in state.find_or_new(self.test).asks
+        open_questions = tuple(
+            each._replace(answered_at=self.at, answered_by=by) if each.question.id == self.question else each
+            for each in state.find_or_new(self.test).open_questions
         )
-        state.change(self.test, asks=asks)
+        state.change(self.test, open_questions=open_questions)
         if self.rule:
             state.rule_uses[self.rule] += 1
 
@@ -61,18 +63,18 @@ class AskAnswered(TestEvent, frozen=True):
         return self.logged(f"{self.by or 'a user'} answered{by_rule}: {self.text}", test=self.test)
 
 
-class AskClosed(TestEvent, frozen=True):
+class QuestionClosed(TestEvent, frozen=True):
     """An agent no longer waits for an answer to a question."""
 
-    ask: str
+    question: str
     why: str = ""
     """`answered` if the agent received the answer; otherwise the reason, such as `on the screen`."""
 
     def apply(self, state: SweepState) -> None:
         record = state.find_or_new(self.test)
-        asks = tuple(asked for asked in record.asks if asked.ask.id != self.ask)
-        if asks != record.asks:
-            _change_questions(state, self.test, asks)
+        open_questions = tuple(each for each in record.open_questions if each.question.id != self.question)
+        if open_questions != record.open_questions:
+            _change_questions(state, self.test, open_questions)
         else:
             state.change(self.test)
 
@@ -84,7 +86,7 @@ class AskClosed(TestEvent, frozen=True):
         return self.logged(text, level, self.test)
 
 
-class RuleMade(Event, frozen=True):
+class RuleAdded(Event, frozen=True):
     """The user added a rule that answers matching questions from now on."""
 
     rule: AnswerRule
@@ -98,7 +100,7 @@ class RuleMade(Event, frozen=True):
         return self.logged(f"{rule.by or 'a user'} added rule {rule.id}, {rule.answer} to: {rule.words}")
 
 
-class RuleEnded(Event, frozen=True):
+class RuleRemoved(Event, frozen=True):
     """The user removed a rule."""
 
     rule: str

@@ -42,22 +42,24 @@ class QuestionGroupKey(NamedTuple):
     title: str
 
 
-def group_key(ask: Question, own_places: Mapping[str, str]) -> QuestionGroupKey:
+def group_key(question: Question, own_places: Mapping[str, str]) -> QuestionGroupKey:
     """Return the key of the group that a question belongs to."""
-    if ask.kind is not QuestionKind.PERMISSION:
-        options = "/".join(option for question in ask.questions for option in question.options)
-        return QuestionGroupKey(f"{ask.kind.value}\n{ask.text}\n{options}", plain(ask.text, 300))
-    subject = common_subject(ask, own_places)
-    target = _general_subject(ask, subject)
+    if question.kind is not QuestionKind.PERMISSION:
+        options = "/".join(option for part in question.parts for option in part.options)
+        return QuestionGroupKey(f"{question.kind.value}\n{question.text}\n{options}", plain(question.text, 300))
+    subject = common_subject(question, own_places)
+    target = _general_subject(question, subject)
     # A question that is not shown completely is never grouped.
-    key = f"{ask.tool}\n{target}\n{ask.id if ask.is_inexact else ''}"
-    return QuestionGroupKey(key, f"{ask.tool or 'a tool'} `{plain(target, 200)}`" if target else ask.tool or "a tool")
+    key = f"{question.tool}\n{target}\n{question.id if question.is_inexact else ''}"
+    return QuestionGroupKey(
+        key, f"{question.tool or 'a tool'} `{plain(target, 200)}`" if target else question.tool or "a tool"
+    )
 
 
-def _general_subject(ask: Question, subject: str) -> str:
-    if ask.tool in SHELL_TOOLS:
+def _general_subject(question: Question, subject: str) -> str:
+    if question.tool in SHELL_TOOLS:
         return commands_in(subject)
-    if ask.tool in FILE_TOOLS:
+    if question.tool in FILE_TOOLS:
         folder, slash, _ = subject.rpartition("/")
         return f"{folder}{slash}…"
     if "://" in subject:
@@ -101,21 +103,21 @@ def _head(words: list[str]) -> str:
     return " ".join(words[:length]) + (" …" if len(words) > length else "")
 
 
-def proposed_rules(ask: Question, own_places: Mapping[str, str]) -> list[AnswerRule]:
+def proposed_rules(question: Question, own_places: Mapping[str, str]) -> list[AnswerRule]:
     """Return the possible rules for a question, narrowest first."""
-    if ask.kind is not QuestionKind.PERMISSION or ask.is_inexact or not ask.tool:
+    if question.kind is not QuestionKind.PERMISSION or question.is_inexact or not question.tool:
         return []
-    subject = common_subject(ask, own_places)
+    subject = common_subject(question, own_places)
     rules: list[AnswerRule] = []
-    if ask.tool in SHELL_TOOLS:
-        rules = [AnswerRule(id="", tool=ask.tool, pattern=subject), *_prefix_rules(ask.tool, subject)]
-    elif ask.tool in FILE_TOOLS:
+    if question.tool in SHELL_TOOLS:
+        rules = [AnswerRule(id="", tool=question.tool, pattern=subject), *_prefix_rules(question.tool, subject)]
+    elif question.tool in FILE_TOOLS:
         folder = subject.rpartition("/")[0]
-        rules = [AnswerRule(id="", tool=ask.tool, pattern=subject)]
-        rules += [AnswerRule(id="", tool=ask.tool, way="folder", pattern=folder)] if folder else []
+        rules = [AnswerRule(id="", tool=question.tool, pattern=subject)]
+        rules += [AnswerRule(id="", tool=question.tool, way="folder", pattern=folder)] if folder else []
     else:
-        rules = [AnswerRule(id="", tool=ask.tool, way="any")]
-    return [rule for rule in rules if not rule_problem(rule) and fits(rule, ask, subject)]
+        rules = [AnswerRule(id="", tool=question.tool, way="any")]
+    return [rule for rule in rules if not rule_problem(rule) and fits(rule, question, subject)]
 
 
 def _prefix_rules(tool: str, subject: str) -> Iterable[AnswerRule]:
@@ -143,16 +145,16 @@ def is_turn_over(record: TestRecord) -> bool:
 
     Return False for an agent whose hook has just received an answer, until its next poll.
     """
-    is_between = bool(record.asked_until) and not record.question
-    return record.state is State.WAITING and not record.asks and not record.needs_terminal and not is_between
+    is_between = bool(record.questions_until) and not record.question
+    return record.state is State.WAITING and not record.open_questions and not record.needs_terminal and not is_between
 
 
 def find_wait(records: Iterable[TestRecord], item: str) -> tuple[TestRecord, OpenQuestion | None] | None:
     """Return the record of an item that can be answered, with the question if it came from a hook."""
     for record in records:
-        for asked in record.asks:
-            if asked.item == item:
-                return record, asked
+        for open_question in record.open_questions:
+            if open_question.item == item:
+                return record, open_question
         if is_turn_over(record) and item_of_turn(record) == item:
             return record, None
     return None

@@ -13,7 +13,7 @@ from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.pulled import EscalationKind
-from swarm_tui.model.questions import OpenQuestion, Question, QuestionKind, asked_lines, common_subject, identity
+from swarm_tui.model.questions import OpenQuestion, Question, QuestionKind, common_subject, identity, question_lines
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.money.events import limit_text
@@ -40,7 +40,7 @@ def attention_order(record: TestRecord) -> tuple[int, float]:
 
 def is_left_to_a_person(record: TestRecord) -> bool:
     """Return whether swarm-tui does nothing more for the result, unlike for a claim that it still has to check."""
-    check = record.harvest.check
+    check = record.pulled.check
     return record.result is not Result.CLAIMED or check is None or check.verdict != "pending"
 
 
@@ -51,7 +51,7 @@ def attention_class(record: TestRecord) -> int:
 
 _CLASS_OF_RESULT: Final[dict[Result | None, int]] = {
     Result.BLOCKED: 1,
-    Result.FAILED: 2,
+    Result.ERROR: 2,
     Result.UNRESOLVED: 3,
     Result.CLAIMED: 3,
 }
@@ -77,7 +77,7 @@ class ItemKind(StrEnum):
     DECISION = "decide"
     STUCK = "stuck"
     BLOCKED = "blocked"
-    FAILED = "failed"
+    ERROR = "error"
     CLAIMED = "claimed"
     UNRESOLVED = "unresolved"
     COMMITS = "commits"
@@ -89,13 +89,13 @@ class ItemKind(StrEnum):
     HARD_TO_USE = "hard to use"
 
 
-_ASKS: Final = {
+_ITEM_KINDS: Final = {
     QuestionKind.PERMISSION: ItemKind.PERMISSION,
     QuestionKind.PLAN: ItemKind.PLAN,
     QuestionKind.QUESTION: ItemKind.QUESTION,
     QuestionKind.INPUT: ItemKind.INPUT,
 }
-WAITING_KINDS: Final = frozenset({*_ASKS.values(), ItemKind.TURN, ItemKind.DIALOG})
+WAITING_KINDS: Final = frozenset({*_ITEM_KINDS.values(), ItemKind.TURN, ItemKind.DIALOG})
 """An agent is waiting and uses a slot, so these come first."""
 _URGENCY: Final = {
     ItemKind.LOGIN: 0,
@@ -104,7 +104,7 @@ _URGENCY: Final = {
     ItemKind.STUCK: 2,
     ItemKind.DECISION: 3,
     ItemKind.BLOCKED: 3,
-    ItemKind.FAILED: 4,
+    ItemKind.ERROR: 4,
     ItemKind.CLAIMED: 5,
     ItemKind.UNRESOLVED: 5,
     ItemKind.COMMITS: 5,
@@ -128,7 +128,7 @@ _ESCALATIONS: Final[Mapping[str, ItemKind]] = {
 
 
 _OPEN_RESULTS: Final[Mapping[Result | None, ItemKind]] = {
-    Result.FAILED: ItemKind.FAILED,
+    Result.ERROR: ItemKind.ERROR,
     Result.UNRESOLVED: ItemKind.UNRESOLVED,
 }
 
@@ -148,18 +148,18 @@ class Item(NamedTuple):
     test: str = ""
     agent: str = ""
     since: float = 0.0
-    asked: OpenQuestion | None = None
+    open_question: OpenQuestion | None = None
     problem: str = ""
     """Why it cannot be answered in swarm-tui, or what to do instead; empty if it can."""
 
     @property
-    def ask(self) -> Question | None:
-        return self.asked.ask if self.asked is not None else None
+    def question(self) -> Question | None:
+        return self.open_question.question if self.open_question is not None else None
 
     @property
     def options(self) -> tuple[str, ...]:
         """The answers that the user can choose by number."""
-        return self.asked.ask.options if self.asked is not None else ()
+        return self.open_question.question.options if self.open_question is not None else ()
 
 
 class ItemGroup(NamedTuple):
@@ -172,7 +172,7 @@ class ItemGroup(NamedTuple):
     kind: ItemKind
     title: str
     items: tuple[Item, ...]
-    is_later: bool = False
+    is_deferred: bool = False
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -211,7 +211,7 @@ def items_of(record: TestRecord, now: float) -> list[Item]:
 
 def may_change_with_time(record: TestRecord) -> bool:
     """Return whether the items of an unchanged record may change later."""
-    return any(asked.answered_at is not None for asked in record.asks)
+    return any(each.answered_at is not None for each in record.open_questions)
 
 
 class InboxIndex:
@@ -239,7 +239,8 @@ def group_items(items: Iterable[Item], later: frozenset[str] = frozenset()) -> l
     for item in items:
         grouped.setdefault((item.id in later, item.kind, item.likeness), []).append(item)
     groups = [
-        _group(kind, likeness, members, is_later=is_later) for (is_later, kind, likeness), members in grouped.items()
+        _group(kind, likeness, members, is_deferred=is_deferred)
+        for (is_deferred, kind, likeness), members in grouped.items()
     ]
     return sorted(groups, key=_order)
 
@@ -268,48 +269,50 @@ def _order(group: ItemGroup) -> tuple[object, ...]:
     kinds = list(ItemKind)
     oldest = min(item.since for item in group.items)
     urgency = _URGENCY[group.kind]
-    return group.is_later, urgency, -len(group.items), oldest, kinds.index(group.kind), group.title, group.key
+    return group.is_deferred, urgency, -len(group.items), oldest, kinds.index(group.kind), group.title, group.key
 
 
-def _group(kind: ItemKind, likeness: str, members: list[Item], *, is_later: bool) -> ItemGroup:
+def _group(kind: ItemKind, likeness: str, members: list[Item], *, is_deferred: bool) -> ItemGroup:
     members.sort(key=lambda item: (item.since, item.test, item.id))
     titles = sorted({item.title for item in members})
     title = titles[0] if len(titles) == 1 else members[0].group_title
     group = identity(kind.value, likeness, *titles)
-    return ItemGroup(group, f"{kind.value}\n{likeness}\n{is_later}", kind, title, tuple(members), is_later)
+    return ItemGroup(group, f"{kind.value}\n{likeness}\n{is_deferred}", kind, title, tuple(members), is_deferred)
 
 
 # One function for each source of items. They are listed in two tables at the end.
 
 
 def _asks(record: TestRecord, now: float) -> Iterable[Item]:
-    for asked in record.asks:
-        if asked.answered_at is not None and now - asked.answered_at < NOT_TAKEN_AFTER:
+    for open_question in record.open_questions:
+        if open_question.answered_at is not None and now - open_question.answered_at < NOT_TAKEN_AFTER:
             continue
-        ask = asked.ask
-        likeness = group_key(ask, record.own_places)
-        subject = plain(common_subject(ask, record.own_places), 300)
-        title = f"{ask.tool} `{subject}`" if ask.kind is QuestionKind.PERMISSION and subject else likeness.title
-        not_taken = f"the hook did not read the answer of {asked.answered_by or 'a user'}"
+        question = open_question.question
+        likeness = group_key(question, record.own_places)
+        subject = plain(common_subject(question, record.own_places), 300)
+        title = (
+            f"{question.tool} `{subject}`" if question.kind is QuestionKind.PERMISSION and subject else likeness.title
+        )
+        not_taken = f"the hook did not read the answer of {open_question.answered_by or 'a user'}"
         yield _item(
             record,
-            _ASKS[ask.kind],
+            _ITEM_KINDS[question.kind],
             title,
-            item=asked.item,
+            item=open_question.item,
             likeness=likeness.key,
             group_title=likeness.title,
-            text=_text_of(ask),
-            since=ask.at or record.since,
-            asked=asked,
-            problem=f"{not_taken}; answer in the agent's terminal" if asked.answered_at is not None else "",
+            text=_text_of(question),
+            since=question.at or record.since,
+            open_question=open_question,
+            problem=f"{not_taken}; answer in the agent's terminal" if open_question.answered_at is not None else "",
         )
 
 
-def _text_of(ask: Question) -> str:
-    lines = asked_lines(ask)
-    if ask.is_inexact:
+def _text_of(question: Question) -> str:
+    lines = question_lines(question)
+    if question.is_inexact:
         lines.append(NOT_ALL)
-    return "\n".join([*lines, ask.detail] if ask.detail else lines)
+    return "\n".join([*lines, question.detail] if question.detail else lines)
 
 
 def _turn(record: TestRecord, now: float) -> Iterable[Item]:
@@ -319,7 +322,7 @@ def _turn(record: TestRecord, now: float) -> Iterable[Item]:
 
 
 def _dialog(record: TestRecord, now: float) -> Iterable[Item]:
-    if record.state is State.WAITING and record.needs_terminal and not record.asks:
+    if record.state is State.WAITING and record.needs_terminal and not record.open_questions:
         title = plain(record.question or "a dialog is open in its terminal", 300)
         yield _item(
             record, ItemKind.DIALOG, title, problem="answer in the agent's terminal; its hook does not report it"
@@ -327,7 +330,7 @@ def _dialog(record: TestRecord, now: float) -> Iterable[Item]:
 
 
 def _escalations(record: TestRecord, now: float) -> Iterable[Item]:
-    for escalation in record.harvest.escalations:
+    for escalation in record.pulled.escalations:
         title = escalation.title or record.reason or "(no title)"
         kind = _ESCALATIONS.get(escalation.kind, ItemKind.REPORTED)
         if kind is ItemKind.REPORTED:
@@ -340,36 +343,36 @@ def _escalations(record: TestRecord, now: float) -> Iterable[Item]:
 def _result(record: TestRecord, now: float) -> Iterable[Item]:
     if record.state is not State.DONE:
         return
-    if record.result is Result.BLOCKED and not record.harvest.escalations:
-        title = record.reason or record.harvest.summary or "(no reason given)"
-        yield _cause(record, ItemKind.BLOCKED, title, record.harvest.summary)
+    if record.result is Result.BLOCKED and not record.pulled.escalations:
+        title = record.reason or record.pulled.summary or "(no reason given)"
+        yield _cause(record, ItemKind.BLOCKED, title, record.pulled.summary)
     elif record.result in _OPEN_RESULTS:
         # The title is the text of `status`. The failure from pytest is part of the details.
-        title, failure, summary = record.reason or raw_cause(record), last_failure(record), record.harvest.summary
+        title, failure, summary = record.reason or raw_cause(record), last_failure(record), record.pulled.summary
         lines = [line for line in (failure, summary) if line and line not in title]
         likeness = "" if record.reason else cause_of(record)
         yield _cause(record, _OPEN_RESULTS[record.result], title, "\n".join(lines), likeness=likeness)
     elif record.result is Result.CLAIMED and is_left_to_a_person(record):
-        is_impossible = record.harvest.check is not None and record.harvest.check.verdict == "impossible"
+        is_impossible = record.pulled.check is not None and record.pulled.check.verdict == "impossible"
         what = "`swarm-tui resume` runs the test again" if is_impossible else "look at the agent's commits"
         yield _cause(record, ItemKind.CLAIMED, record.reason, what, likeness=cause_of_text(record.reason))
 
 
 def _commits_elsewhere(record: TestRecord, now: float) -> Iterable[Item]:
     """Yield commits that are not on the agent's branch and therefore not on the integrated branch."""
-    harvest = record.harvest
-    for left in harvest.elsewhere:
+    pulled = record.pulled
+    for left in pulled.elsewhere:
         count = counted(left.commits, "commit") if left.commits else "commits"
         lines = [f"{left.words}. They are not part of the integrated branch."]
         if left.ref:
             commits = left.ref if left.commits == 1 else f"{left.ref}~{left.commits}..{left.ref}"
             lines += [f"show: `git log -p {left.ref}`", f"apply: `git cherry-pick {commits}`"]
         yield _cause(record, ItemKind.COMMITS, f"the agent left {count} on {left.where}", "\n".join(lines))
-    if harvest.copy_problem and not harvest.tip:
+    if pulled.copy_problem and not pulled.tip:
         kept = "The changes are saved as uncommitted.patch in the agent's folder of the sweep."
         text = "The agent's commits are lost. Its files are kept until `swarm-tui clean` or a retry."
-        text += f"\n{kept}" if harvest.has_uncommitted else ""
-        yield _cause(record, ItemKind.COMMITS, harvest.copy_problem, text)
+        text += f"\n{kept}" if pulled.has_uncommitted else ""
+        yield _cause(record, ItemKind.COMMITS, pulled.copy_problem, text)
 
 
 def _stuck(record: TestRecord, now: float) -> Iterable[Item]:
@@ -407,7 +410,7 @@ def _problems(state: SweepState) -> Iterable[Item]:
     for problem in done.problems if done.state == "done" else ():
         title, words = plain(problem, 300), ("integrated", done.tip, problem)
         where = "see screen 3 for the fix that breaks each test, and press R there for the integrator's report"
-        yield _sweep_item(ItemKind.FAILED, title, words, text=title, since=done.at or 0.0, problem=where)
+        yield _sweep_item(ItemKind.ERROR, title, words, text=title, since=done.at or 0.0, problem=where)
 
 
 def _review(state: SweepState) -> Iterable[Item]:
@@ -449,12 +452,12 @@ def _item(
     group_title: str = "",
     text: str = "",
     since: float | None = None,
-    asked: OpenQuestion | None = None,
+    open_question: OpenQuestion | None = None,
     problem: str = "",
 ) -> Item:
     is_integrator = record.test == INTEGRATOR_KEY
     return Item(
-        id=item or identity(record.test, kind.value, title, str(record.attempt)),
+        id=item or identity(record.test, kind.value, title, str(record.launch)),
         kind=kind,
         title=title,
         likeness=likeness or title.casefold(),
@@ -463,7 +466,7 @@ def _item(
         test=record.test,
         agent="the integrator" if is_integrator else record.agent,
         since=record.since if since is None else since,
-        asked=asked,
+        open_question=open_question,
         problem=problem,
     )
 

@@ -37,18 +37,18 @@ def patterns_on_page(state: SweepState) -> list[dict[str, Any]]:
             "text": safe_lines("\n".join(_pattern_facts(pattern, state))),
             "tests": [places[test] for test in pattern.tests if test in places],
         }
-        for pattern in with_held(patterns, state.alarms, state.records)
+        for pattern in with_held(patterns, state.alerts, state.records)
     ]
 
 
 def _pattern_facts(pattern: Pattern, state: SweepState) -> list[str]:
     """Return facts about a pattern as lines of Markdown."""
     facts = list(pattern.shared)
-    alarm = state.alarms.get(pattern.cause)
-    if alarm is not None and alarm.tests:
-        facts.append(f"alert: {counted(len(alarm.tests), 'test')} failed with this cause")
-    if alarm is not None and still_held(alarm, state.records):
-        facts.append(f"held: {saved_text(alarm, state.records)}, since {alarm.why_held}")
+    alert = state.alerts.get(pattern.cause)
+    if alert is not None and alert.tests:
+        facts.append(f"alert: {counted(len(alert.tests), 'test')} failed with this cause")
+    if alert is not None and still_held(alert, state.records):
+        facts.append(f"held: {saved_text(alert, state.records)}, since {alert.why_held}")
     facts.append(cost_words(state.records[test] for test in pattern.tests if test in state.records))
     return [f"- {fact}" for fact in facts if fact]
 
@@ -56,12 +56,12 @@ def _pattern_facts(pattern: Pattern, state: SweepState) -> list[str]:
 LOG_LINES: Final = 500
 _COUNTED: Final = re.compile(r" \(\d+ tests?\)$")
 _ORDER_OF_CAUSES: Final = (
-    *("blocker", "harness_defect", "blocked", "waiting", "fix_direction_ambiguous", "failed", "uncaught_bug"),
+    *("blocker", "harness_defect", "blocked", "waiting", "fix_direction_ambiguous", "error", "uncaught_bug"),
     *("shared_pattern", "suite_duplication", "claimed", "unresolved"),
 )
 _MARKS_NEEDING_PERSON: Final = (
     State.WAITING.value,
-    *(each.value for each in (Result.BLOCKED, Result.FAILED, Result.UNRESOLVED, Result.CLAIMED)),
+    *(each.value for each in (Result.BLOCKED, Result.ERROR, Result.UNRESOLVED, Result.CLAIMED)),
 )
 
 
@@ -137,7 +137,7 @@ def build_page(sweep: OpenedSweep, made_at: float, write_data: Callable[[str, ob
         "lanes": _lanes(records, start, end),
         "integrating": _integrating(sweep, start, end),
         "turned_green": sum(
-            record.harvest.passing_before is False and record.harvest.passing_after is True and record.result in CLAIMS
+            record.pulled.passing_before is False and record.pulled.passing_after is True and record.result in CLAIMS
             for index, record in enumerate(records)
             if index not in dropped
         ),
@@ -173,14 +173,14 @@ def causes_needing_person(records: Sequence[TestRecord], escalated: Iterable[Esc
             entry["tests"].append(test)
 
     for index, record in enumerate(records):
-        for found in record.harvest.escalations:
+        for found in record.pulled.escalations:
             add(safe_line(found.kind.lower()), found.title or "(no title)", found.detail_markdown, index)
         if record.mark not in _MARKS_NEEDING_PERSON or (
-            record.harvest.escalations and record.mark == Result.BLOCKED.value
+            record.pulled.escalations and record.mark == Result.BLOCKED.value
         ):
             continue
         why = record.question if record.state is State.WAITING else record.reason
-        add(record.mark, why or record.harvest.summary.partition("\n")[0] or "(no reason was given)", "", index)
+        add(record.mark, why or record.pulled.summary.partition("\n")[0] or "(no reason was given)", "", index)
     for found in escalated:
         add(safe_line(found.kind.lower()), found.title or "(no title)", found.detail_markdown, None)
     rank = {kind: place for place, kind in enumerate(_ORDER_OF_CAUSES)}
@@ -188,7 +188,7 @@ def causes_needing_person(records: Sequence[TestRecord], escalated: Iterable[Esc
 
 
 def _row(index: int, record: TestRecord, details: RowDetails, dropped: str) -> dict[str, Any]:
-    summary = record.reason or _first_line(record.harvest.summary) or record.last_line
+    summary = record.reason or _first_line(record.pulled.summary) or record.last_line
     file, _, name = record.test.partition("::")
     return {
         "index": index,
@@ -201,11 +201,11 @@ def _row(index: int, record: TestRecord, details: RowDetails, dropped: str) -> d
         "tries": "".join(
             {"passed": "v", "skipped": "s", "failed": "x", "runs": "o"}[made.word] for made in record.tries
         ),
-        "changes": [safe_line(change.kind, 40) for change in record.harvest.changes if change.status == "SUCCEEDED"],
+        "changes": [safe_line(change.kind, 40) for change in record.pulled.changes if change.status == "SUCCEEDED"],
         "summary": safe_line(": ".join(filter(None, (dropped, summary))), 300),
         "dollars": record.spending.known_dollars,
         "casts": details.casts,
-        "has_details": details.has_material or bool(record.tries or record.harvest.changes or record.harvest.summary),
+        "has_details": details.has_material or bool(record.tries or record.pulled.changes or record.pulled.summary),
     }
 
 
@@ -277,11 +277,11 @@ def _integrating(sweep: OpenedSweep, start: float, end: float) -> list[float] | 
 def _problems(
     sweep: OpenedSweep, records: Sequence[TestRecord], details: Sequence[RowDetails], git_problem: str
 ) -> list[str]:
-    problems = list(sweep.doubts)
+    problems = list(sweep.integrity_warnings)
     if sweep.state.unknown_events:
         problems.append(f"{sweep.state.unknown_events} events of a newer swarm-tui are ignored")
     missing = sum(
-        record.state is State.DONE and record.result is not Result.FAILED and not details[index].has_material
+        record.state is State.DONE and record.result is not Result.ERROR and not details[index].has_material
         for index, record in enumerate(records)
     )
     if missing:

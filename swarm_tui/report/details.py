@@ -20,7 +20,7 @@ from swarm_tui.money.events import Spending
 from swarm_tui.report.integrated import DIFF_SIZE_LIMIT, CommitDiffs
 from swarm_tui.transcripts.cast import BadRecording, Recording, parse_size
 from swarm_tui.transcripts.entries import Entry, parse_record
-from swarm_tui.transcripts.locate import HARVESTED_NAME, SCREEN_NAME
+from swarm_tui.transcripts.locate import PULLED_TRANSCRIPT, SCREEN_NAME
 
 EVENTS_LIMIT: Final = 100_000
 CAST_SIZE_LIMIT: Final = 8_000_000
@@ -104,7 +104,7 @@ _TEXT_ENDINGS: Final = frozenset(
 _BLOCK_FILE: Final = "tutorial_block.txt"
 _PATCH_FILE: Final = "uncommitted.patch"
 _SHOWN_OTHERWISE: Final = frozenset(
-    (OUTCOME_FILE, BUNDLE_FILE, HARVESTED_NAME, SCREEN_NAME, _PATCH_FILE, _BLOCK_FILE, "task.json", "result.json")
+    (OUTCOME_FILE, BUNDLE_FILE, PULLED_TRANSCRIPT, SCREEN_NAME, _PATCH_FILE, _BLOCK_FILE, "task.json", "result.json")
 )
 
 
@@ -127,7 +127,7 @@ def read_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) ->
         "test": safe_line(record.test),
         "facts": _facts(record, _cited_block(files)),
         "question": safe_lines(record.question, 2_000),
-        "summary": safe_lines(outcome.summary_markdown or record.harvest.summary),
+        "summary": safe_lines(outcome.summary_markdown or record.pulled.summary),
         "note": outcome_note,
         "tries": [_try(made) for made in record.tries],
         "changes": list(_changes(record, outcome, diffs)),
@@ -142,7 +142,7 @@ def read_details(folder: SweepFolder, record: TestRecord, diffs: CommitDiffs) ->
                 "text": safe_lines(found.detail_markdown),
                 "locations": [safe_line(str(location), 300) for location in found.locations],
             }
-            for found in record.harvest.escalations
+            for found in record.pulled.escalations
         ],
         "texts": list(_texts(files)),
         "casts": cast_rows,
@@ -170,13 +170,13 @@ def _facts(record: TestRecord, cited: str) -> list[list[str]]:
         ["host", safe_line(record.host)],
         ["tutorial block", safe_lines(record.block or cited, 4_000)],
         ["reported before / after", _before_after(record)],
-        ["checked", safe_line(record.harvest.check.words) if record.harvest.check is not None else ""],
-        ["tip", record.harvest.tip[:12]],
+        ["checked", safe_line(record.pulled.check.words) if record.pulled.check is not None else ""],
+        ["tip", record.pulled.tip[:12]],
     ]
-    if record.attempt > 1:
-        facts.append(["launches", str(record.attempt)])
+    if record.launch > 1:
+        facts.append(["launches", str(record.launch)])
     facts += token_facts(record.spending)
-    if record.harvest.has_uncommitted:
+    if record.pulled.has_uncommitted:
         facts.append(["left behind", "changes that were never committed"])
     if record.foreign_imports:
         facts.append(
@@ -192,10 +192,10 @@ def _cited_block(files: list[PulledFile]) -> str:
 
 
 def _before_after(record: TestRecord) -> str:
-    if record.harvest.passing_before is None and record.harvest.passing_after is None:
+    if record.pulled.passing_before is None and record.pulled.passing_after is None:
         return ""
     names = {True: "passing", False: "failing", None: "unknown"}
-    return f"{names[record.harvest.passing_before]} → {names[record.harvest.passing_after]}"
+    return f"{names[record.pulled.passing_before]} → {names[record.pulled.passing_after]}"
 
 
 def _try(made: Any) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _outcome(pulled: Path | None) -> tuple[AgentReport, str]:
 
 def _changes(record: TestRecord, outcome: AgentReport, diffs: CommitDiffs) -> Iterator[dict[str, Any]]:
     summaries = {kind.value: change.summary_markdown for kind, change in outcome.changes.items()}
-    for change in record.harvest.changes:
+    for change in record.pulled.changes:
         diff = diffs.diff(change.commit) if change.commit else None
         yield {
             "kind": safe_line(change.kind, 40),
@@ -281,7 +281,7 @@ def _casts(files: list[PulledFile]) -> tuple[list[Cast], list[dict[str, Any]]]:
 
 
 def _transcript(pulled: Path | None) -> dict[str, Any]:
-    content = read_end(pulled / HARVESTED_NAME, TRANSCRIPT_TAIL) if pulled else None
+    content = read_end(pulled / PULLED_TRANSCRIPT, TRANSCRIPT_TAIL) if pulled else None
     if content is None:
         return {"transcript": [], "transcript_note": ""}
     entries: list[Entry] = []

@@ -39,7 +39,7 @@ class ConflictCopy:
     """The conflicting paths."""
     reverted: frozenset[str]
     key: str
-    attempt: str
+    launch: str
     """The tree of git's merge, with conflict markers."""
     scratch: ScratchFolder
 
@@ -84,7 +84,7 @@ def apply_resolution(review: Review, copy: ConflictCopy) -> Preview:
     scratch.run("add", "--update")
     result = scratch.run("write-tree").text
     resolution: dict[str, TreeEntry | None] = {}
-    for change in read_tree_changes(scratch, copy.attempt, result):
+    for change in read_tree_changes(scratch, copy.launch, result):
         resolution[change.path] = None if change.status == "D" else TreeEntry(change.new_mode, change.new_id)
         if change.status != "D" and change.new_mode != _SUBMODULE:
             _keep_blob(review, scratch, change.new_id)

@@ -91,7 +91,7 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
         raise _not_integrated(opened)
     repository = _repository_of(folder, Path(opened.spec.repository))
     outcome, doubts = read_integrator_outcome(folder)
-    doubts = [*sentences_about_branch(outcome), *doubts, *opened.doubts]
+    doubts = [*sentences_about_branch(outcome), *doubts, *opened.integrity_warnings]
     tip = integration.branch or integration.tip
     found = repository.find(tip)
     if found is None:
@@ -114,7 +114,7 @@ def review_sweep(folder: SweepFolder, *, is_all: bool = False, by: str | None = 
         is_all=is_all or opened.spec.kind != "tests",
         by=by,
         sources=[
-            AgentBranch(record.branch, record.agent, record.test, record.harvest.tip, bool(record.harvest.weaker))
+            AgentBranch(record.branch, record.agent, record.test, record.pulled.tip, bool(record.pulled.weaker))
             for record in opened.state.records.values()
             if record.branch
         ],
@@ -196,7 +196,7 @@ def _effects(outcome: IntegratorReport | None) -> list[Effect]:
 def _title(made_by: list[TestRecord]) -> str:
     """Return the summary of the first agent's report."""
     for record in made_by:
-        for change in record.harvest.changes:
+        for change in record.pulled.changes:
             if change.kind == ChangeKind.FIX_IMPL.value and change.summary.strip():
                 return plain(change.summary.strip().partition("\n")[0], 160)
     return ""

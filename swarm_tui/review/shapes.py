@@ -10,7 +10,7 @@ from swarm_tui.review.changes import Change, IntegratedBranch, Preview
 from swarm_tui.review.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from swarm_tui.model.shapes import ShownEffect, ShownReview
+    from swarm_tui.model.shapes import EffectJson, ReviewJson
     from swarm_tui.review.ranking import Effect
 
 Verdicts = Mapping[str, Verdict]
@@ -29,7 +29,7 @@ def review_as_json(
     hunks_of: HunksOf,
     effects: Effects,
     weaker: Weaker,
-) -> ShownReview:
+) -> ReviewJson:
     """Return the review in the format of --json.
 
     `effects` are the effects of fixes on tests, and `weaker` the tests that fixes weaken, remove or rename, by commit.
@@ -87,7 +87,7 @@ def review_as_json(
     }
 
 
-def _effect_as_json(effect: Effect | None) -> ShownEffect | None:
+def _effect_as_json(effect: Effect | None) -> EffectJson | None:
     if effect is None:
         return None
     return {

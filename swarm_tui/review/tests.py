@@ -43,7 +43,7 @@ def affected_tests(
     own = [record.test for record in all_tests if record.agent in fix.agents or record.branch in fix.branches]
     traced = concerned or {}
     importing = [record.test for record in all_tests if traced.get(record.test, record.file in files)]
-    red = [record.test for record in all_tests if record.harvest.passing_before is False]
+    red = [record.test for record in all_tests if record.pulled.passing_before is False]
     return tuple(dict.fromkeys([*own, *importing, *red]))
 
 

@@ -376,8 +376,8 @@ class RoomApp(App[str]):
             screen.apply_change(change)
             self._show_answers(screen, change)
         if is_second and self.store.is_loaded:
-            if alarm := self.notices.update(self.store.live_state):
-                screen.show_message(f"{alarm} · press 4 for details", "warning")
+            if alert := self.notices.update(self.store.live_state):
+                screen.show_message(f"{alert} · press 4 for details", "warning")
             self._keep_seen()
         return len(change.tests)
 

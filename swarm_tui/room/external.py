@@ -46,7 +46,7 @@ def file_places(repository: str, record: TestRecord) -> list[FilePlace]:
         return os.path.join(repository, file) if repository and file else ""
 
     places = [FilePlace(path_of(record.file), record.line, "the test")]
-    for found in record.harvest.escalations:
+    for found in record.pulled.escalations:
         about = f"{found.title} ({found.kind_in_words})"
         places += [
             FilePlace(path_of(each.path), each.line or 0, about) for each in found.locations if is_inside(each.path)

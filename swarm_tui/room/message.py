@@ -17,7 +17,7 @@ from swarm_tui.model.text import fit_to_terminal, plain, plain_lines
 from swarm_tui.questions.inbox import NOT_ALL
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
 from swarm_tui.room.draw.spans import Line, Span, cut_line, wrap_text
-from swarm_tui.room.inbox.draw import draw_ask
+from swarm_tui.room.inbox.draw import draw_question
 from swarm_tui.room.widgets.lines import TextLines
 
 RECEIVERS_SHOWN = 8
@@ -57,11 +57,11 @@ class MessageScreen(ModalScreen[bool]):
         deliver: Deliver,
         *,
         title: str = "",
-        ask: Question | None = None,
+        question: Question | None = None,
         left_out: int = 0,
         text: str = "",
     ) -> None:
-        """`ask` is the question to answer. Without it, the first receiver's question is shown."""
+        """`question` is the question to answer. Without it, the first receiver's question is shown."""
         super().__init__()
         self.receivers = list(receivers)
         self.left_out = left_out
@@ -72,9 +72,9 @@ class MessageScreen(ModalScreen[bool]):
         self.problem = ""
         """Why the text was not accepted."""
         self.about = TextLines()
-        self._ask = ask
+        self._question = question
         self._title = title or (
-            f"Message to {counted(len(self.receivers), 'agent')}" if ask is None else "Answer to 1 agent"
+            f"Message to {counted(len(self.receivers), 'agent')}" if question is None else "Answer to 1 agent"
         )
         self._deliver = deliver
         self._drafts = drafts
@@ -208,11 +208,11 @@ class MessageScreen(ModalScreen[bool]):
         if self.left_out:
             lines.append([Span(f"{self.left_out} of the marked ones have no running agent", "dim")])
         asking = [record for record in self.receivers if record.question]
-        if self._ask is not None:
-            lines += [[Span("question:", "waiting")], *draw_ask(self._ask, width, are_keys=False)]
-            lines += [[Span(row, "warning")] for row in wrap_text(NOT_ALL, width)] if self._ask.is_inexact else []
-            if not self._ask.questions:
-                words = "yes, or no and why" if self._ask.kind is QuestionKind.PLAN else "yes, no, or why not"
+        if self._question is not None:
+            lines += [[Span("question:", "waiting")], *draw_question(self._question, width, are_keys=False)]
+            lines += [[Span(row, "warning")] for row in wrap_text(NOT_ALL, width)] if self._question.is_inexact else []
+            if not self._question.parts:
+                words = "yes, or no and why" if self._question.kind is QuestionKind.PLAN else "yes, no, or why not"
                 lines.append([Span(f"answer: {words}", "dim")])
         elif asking:
             head = "question:" if len(self.receivers) == 1 else "question of the first waiting agent:"

@@ -38,7 +38,7 @@ class TerminalNotifications:
         self._noun = noun
         self._waiting: int | None = None
         self._ended: str | None = None
-        self._alarms = 0
+        self._alerts = 0
         self._title = ""
 
     def update(self, state: SweepState) -> str:
@@ -47,19 +47,19 @@ class TerminalNotifications:
         is_first = self._waiting is None
         before = self._waiting or 0
         is_ended_now = reason is not None and reason != self._ended
-        new_alarms = len(state.alarms) - self._alarms
-        self._waiting, self._ended, self._alarms = waiting, reason, len(state.alarms)
+        new_alerts = len(state.alerts) - self._alerts
+        self._waiting, self._ended, self._alerts = waiting, reason, len(state.alerts)
         if not is_first and waiting > before:
             self._notify(f"{counted(waiting, self._noun)} {'waits' if waiting == 1 else 'wait'} for an answer")
         if not is_first and is_ended_now:
             self._notify(f"the sweep has finished: {reason}")
-        alarm_text = ""
-        if not is_first and new_alarms > 0:
-            alarm = list(state.alarms.values())[-1]
-            alarm_text = f"{counted(len(alarm.tests), 'test')} with the same failure: {plain(alarm.cause, 120)}"
-            self._notify(alarm_text)
+        alert_text = ""
+        if not is_first and new_alerts > 0:
+            alert = list(state.alerts.values())[-1]
+            alert_text = f"{counted(len(alert.tests), 'test')} with the same failure: {plain(alert.cause, 120)}"
+            self._notify(alert_text)
         self._set_title(state)
-        return alarm_text
+        return alert_text
 
     def _notify(self, text: str) -> None:
         if self._kind == "bell":
@@ -73,8 +73,8 @@ class TerminalNotifications:
         words = [f"swarm {self._sweep}", f"{done}/{total}"]
         if state.counts["waiting"]:
             words.append(f"?{state.counts['waiting']}")
-        if state.counts["failed"]:
-            words.append(f"!{state.counts['failed']}")
+        if state.counts["error"]:
+            words.append(f"!{state.counts['error']}")
         title = " ".join(words)
         if title != self._title:
             self._title = title
@@ -181,5 +181,5 @@ def _entries(changes: Changes, *, is_ascii: bool) -> Iterator[Choosable]:
 
 
 def _about(record: TestRecord) -> str:
-    text = record.question or record.reason or record.harvest.summary.strip().partition("\n")[0]
+    text = record.question or record.reason or record.pulled.summary.strip().partition("\n")[0]
     return plain(f"{MARKS[record.mark].word}: {text}" if text else MARKS[record.mark].word, 160)

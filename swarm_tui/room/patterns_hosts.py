@@ -155,13 +155,13 @@ class PatternsScreen(ListDetailScreen[Pattern]):
         return entry.cause
 
     def draw_row(self, entry: Pattern, width: int) -> Line:
-        return draw_pattern_row(entry, self.store.state.alarms, self.store.state.records, width)
+        return draw_pattern_row(entry, self.store.state.alerts, self.store.state.records, width)
 
     def detail_title(self, entry: Pattern) -> str:
         return f"{len(entry.tests):,} {entry.kind}, same cause"
 
     def draw_detail(self, entry: Pattern, width: int) -> list[Line]:
-        return draw_pattern_detail(entry, self.store.state.alarms, self.store.state.records, width)
+        return draw_pattern_detail(entry, self.store.state.alerts, self.store.state.records, width)
 
     def name_to_copy(self) -> str:
         pattern = self.current()
@@ -176,8 +176,8 @@ class PatternsScreen(ListDetailScreen[Pattern]):
     def held_tests(self) -> list[str]:
         """Return the tests that are held for this pattern."""
         entry, state = self.current(), self.store.state
-        alarm = state.alarms.get(entry.cause) if entry is not None else None
-        return [record.test for record in still_held(alarm, state.records)] if alarm is not None else []
+        alert = state.alerts.get(entry.cause) if entry is not None else None
+        return [record.test for record in still_held(alert, state.records)] if alert is not None else []
 
     def why_nothing_held(self) -> str:
         return self.why_no_entry() or ("" if self.held_tests() else "no test is held for this pattern")

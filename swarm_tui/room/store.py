@@ -93,7 +93,7 @@ def _keep(records: dict[str, TestRecord], record: TestRecord, is_kept: bool) -> 
 
 
 def _is_open(record: TestRecord) -> bool:
-    if record.harvest.escalations or record.asks or record.state is State.WAITING:
+    if record.pulled.escalations or record.open_questions or record.state is State.WAITING:
         return True
     return record.state is State.DONE and record.result in UNSOLVED_RESULTS
 
@@ -341,7 +341,7 @@ class Store:
     def patterns(self) -> list[Pattern]:
         """Return the patterns, computed at most once a second."""
         state = self.state
-        return self._cached("patterns", lambda: with_held(self.insights.patterns(), state.alarms, state.records))
+        return self._cached("patterns", lambda: with_held(self.insights.patterns(), state.alerts, state.records))
 
     def inbox(self) -> list[ItemGroup]:
         """Return the inbox, computed for each new event and at most once a second without one."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.limits.events import dial_words
+from swarm_tui.limits.events import throttle_text
 from swarm_tui.model.formatting import age, clock, counted, duration, wall_clock
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
@@ -52,13 +52,17 @@ def _facts_line(store: Store, screen: str, width: int) -> Line:
     ]
     entries: list[list[Span]] = [[Span(text, style)] for text, style in facts if text]
     if not store.is_watch:
-        dial = dial_words(state.access.dial, state.slots, store.clock()) if store.engine is EngineState.RUNNING else ""
-        words = dial or f"{state.slots_in_use}/{state.slots}"
-        slots = [Span("slots ", "dim"), Span(words, "warning" if dial else "")]
+        throttle = (
+            throttle_text(state.access.throttle, state.slots, store.clock())
+            if store.engine is EngineState.RUNNING
+            else ""
+        )
+        words = throttle or f"{state.slots_in_use}/{state.slots}"
+        slots = [Span("slots ", "dim"), Span(words, "warning" if throttle else "")]
         if store.wanted_slots != state.slots:
             slots.append(Span(f"→{store.wanted_slots}", "pending"))
         # On a narrow terminal, the reason for the throttle has priority over the time.
-        entries.insert(len(entries) if not dial else bool(status), slots)
+        entries.insert(len(entries) if not throttle else bool(status), slots)
     if cost := cost_text(state, is_imputed=spec.is_cost_imputed):
         # So has a budget that is nearly used up.
         cost_role = _cost_role(state.budget)
@@ -158,7 +162,7 @@ def _status(store: Store) -> tuple[str, str]:
 
 def open_items(store: Store) -> list[Item]:
     """Return the items of the inbox that are not deferred."""
-    return [item for group in store.inbox() if not group.is_later for item in group.items]
+    return [item for group in store.inbox() if not group.is_deferred for item in group.items]
 
 
 def screen_facts(store: Store, review: ReviewSession | None, here: str) -> list[ScreenFacts]:
@@ -217,7 +221,7 @@ WIDE = 10_000
 def plain_lines_of(store: Store) -> Iterator[str]:
     """Return the sweep as lines: the counts, the inbox, the patterns, and every test."""
     yield from _sweep(store)
-    groups = [group for group in store.inbox() if not group.is_later]
+    groups = [group for group in store.inbox() if not group.is_deferred]
     yield ""
     yield f"Inbox: {counted(sum(len(group.items) for group in groups), 'item')}"
     for group in groups:

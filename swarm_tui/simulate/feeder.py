@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from swarm_tui.files import replacing
+from swarm_tui.model.spec import FORMAT_VERSION
 from swarm_tui.simulate.play import SimulatedSweep, TimedEvent
 from swarm_tui.simulate.script import make_tests
 
@@ -115,7 +116,7 @@ class Feeder:
 
     def _ending(self) -> list[dict[str, Any]]:
         return [
-            {"type": "integrating", "by": "builtin", "branches": len(self.play.tests) // 3},
+            {"type": "integration_started", "by": "builtin", "branches": len(self.play.tests) // 3},
             {
                 "type": "integrated",
                 "branch": f"swarm/{self.play.sweep}/integrated",
@@ -145,7 +146,7 @@ class Feeder:
 
     def _write_spec(self, created_at: float) -> None:
         spec = {
-            "version": 1,
+            "version": FORMAT_VERSION,
             "sweep": self.folder.name,
             "repository": os.getcwd(),
             "base": f"{random.Random(self.arguments.seed).getrandbits(160):040x}",

@@ -34,10 +34,10 @@ class SimulatedQuestions:
 
     def note(self, test: str, step: ScriptedEvent) -> None:
         """Update the open questions after a step of an agent."""
-        if step.type == "asked":
-            question = msgspec.convert(step.fields["ask"], Question)
+        if step.type == "question_asked":
+            question = msgspec.convert(step.fields["question"], Question)
             self._open[item_id(test, question)] = test, question
-        elif step.type != "seen":
+        elif step.type != "agent_state_changed":
             self.forget(test)
 
     def forget(self, test: str) -> None:
@@ -59,8 +59,8 @@ class SimulatedQuestions:
         test, question = self._open.pop(item)
         continue_agent(test)
         return [
-            {"type": "ask_answered", "test": test, "ask": question.id, "text": text, "by": by, "rule": rule},
-            {"type": "ask_closed", "test": test, "ask": question.id, "why": "answered"},
+            {"type": "question_answered", "test": test, "question": question.id, "text": text, "by": by, "rule": rule},
+            {"type": "question_closed", "test": test, "question": question.id, "why": "answered"},
         ]
 
     def add_rule(self, request: dict[str, Any]) -> Fields:
@@ -68,12 +68,12 @@ class SimulatedQuestions:
         self._rule_count += 1
         rule = msgspec.convert({**request["rule"], "id": f"r{self._rule_count}", "by": "user"}, AnswerRule)
         self._rules[rule.id] = rule
-        return {"type": "rule_made", "rule": msgspec.to_builtins(rule)}
+        return {"type": "rule_added", "rule": msgspec.to_builtins(rule)}
 
     def remove_rule(self, request: dict[str, Any]) -> Fields:
         """Return the event for the removal of a rule."""
         self._rules.pop(str(request.get("text")), None)
-        return {"type": "rule_ended", "rule": str(request.get("text")), "by": "user"}
+        return {"type": "rule_removed", "rule": str(request.get("text")), "by": "user"}
 
     def rule_answers(self, continue_agent: Continue) -> list[Fields]:
         """Return the events for open questions that rules answer."""
@@ -85,7 +85,7 @@ class SimulatedQuestions:
         return events
 
 
-_FOLLOWED: Final = frozenset({"queued", "spent", "budget_changed"})
+_FOLLOWED: Final = frozenset({"queued", "usage_reported", "budget_changed"})
 
 
 class SimulatedBudget:
@@ -132,7 +132,7 @@ class SimulatedHosts:
         self._generator = random.Random(seed)
         self._agents: Counter[str] = Counter()
         self._back_at: dict[str, float] = {}
-        self._due = [HostEvent(self._generator.uniform(0, SEEN_EVERY), name, "host_seen") for name in self.names]
+        self._due = [HostEvent(self._generator.uniform(0, SEEN_EVERY), name, "host_polled") for name in self.names]
         if number > 1:
             self._due.append(HostEvent(self._generator.uniform(20, TROUBLE_EVERY), "", "host_lost"))
         heapq.heapify(self._due)
@@ -165,7 +165,7 @@ class SimulatedHosts:
         while self._due and self._due[0].at <= before:
             event = heapq.heappop(self._due)
             match event.kind:
-                case "host_seen":
+                case "host_polled":
                     heapq.heappush(self._due, event._replace(at=event.at + SEEN_EVERY))
                     if event.host in self._back_at:
                         continue
@@ -173,7 +173,7 @@ class SimulatedHosts:
                     event = self._lose_one(event)
                     if not event.host:
                         continue
-                case "host_back":
+                case "host_recovered":
                     del self._back_at[event.host]
             return event
         return None
@@ -187,16 +187,16 @@ class SimulatedHosts:
         host = self._generator.choice(up)
         seconds = self._generator.uniform(20, 120)
         if self._generator.random() < GIVEN_UP:
-            heapq.heappush(self._due, HostEvent(event.at + seconds, host, "host_gone", "no answer for 15 minutes"))
+            heapq.heappush(self._due, HostEvent(event.at + seconds, host, "host_abandoned", "no answer for 15 minutes"))
             seconds = 1200.0
         self._back_at[host] = event.at + seconds
-        heapq.heappush(self._due, HostEvent(event.at + seconds, host, "host_back"))
+        heapq.heappush(self._due, HostEvent(event.at + seconds, host, "host_recovered"))
         return event._replace(host=host, reason="ssh: no answer within 10 s")
 
     def fields_of(self, event: HostEvent) -> Fields:
         """Return the fields of an event for the journal."""
         fields: Fields = {"type": event.kind, "host": event.host}
-        if event.kind == "host_seen":
+        if event.kind == "host_polled":
             load = self._agents[event.host] * self._generator.uniform(0.5, 1.5)
             fields |= {"load": round(load, 2), "processors": PROCESSORS}
         elif event.reason:
@@ -306,7 +306,7 @@ class SimulatedSweep:
     def _host_event(self, event: HostEvent) -> TimedEvent:
         assert self.hosts is not None
         self.now = max(self.now, event.at)
-        if event.kind == "host_gone":
+        if event.kind == "host_abandoned":
             tests = [test for test in self._steps if self._host_of[test] == event.host]
             reason = f"{event.host} was given up"
             self._pending += [{"type": "queued", "test": test, "reason": reason} for test in tests]
@@ -327,7 +327,7 @@ class SimulatedSweep:
     def _note_waiting(self, test: str, step: ScriptedEvent) -> None:
         self._questions.note(test, step)
         self._waiting.discard(test)
-        if step.type == "seen" and step.fields["state"] == "waiting":
+        if step.type == "agent_state_changed" and step.fields["state"] == "waiting":
             self._waiting.add(test)
 
     def _fill_slots(self) -> None:
@@ -371,9 +371,9 @@ class SimulatedSweep:
                 events = [self._retry(test) for test in named if test not in self._steps and test not in self._queue]
             case "answer":
                 return self._questions.answer(request, self._continue_agent)
-            case "make_rule" if isinstance(request.get("rule"), dict):
+            case "add_rule" if isinstance(request.get("rule"), dict):
                 events = [self._questions.add_rule(request)]
-            case "end_rule":
+            case "remove_rule":
                 events = [self._questions.remove_rule(request)]
             case "message":
                 events = [event for test in named for event in self._send_message(test, str(request.get("text") or ""))]
@@ -405,7 +405,7 @@ class SimulatedSweep:
         """Let a waiting agent continue at once."""
         if test in self._waiting and self._steps.get(test):
             self._waiting.discard(test)
-            if self._steps[test][0].type == "ask_closed":
+            if self._steps[test][0].type == "question_closed":
                 # Otherwise the script would answer it in the terminal.
                 del self._steps[test][0]
             self._steps[test][0] = self._steps[test][0]._replace(wait=1.0)

@@ -46,11 +46,11 @@ QUESTIONS: Final = (
     Question(id="", kind=QuestionKind.PERMISSION, tool="Bash", subject="git fetch --tags origin",
         text="it wants to use Bash: git fetch --tags origin"),
     Question(id="", kind=QuestionKind.QUESTION, text=_WHICH,
-        questions=(QuestionPart(key="code", text=_WHICH, options=("the test", "the tutorial"),
+        parts=(QuestionPart(key="code", text=_WHICH, options=("the test", "the tutorial"),
                                  descriptions=("exit code 2", "exit code 1")),)),
     Question(id="", kind=QuestionKind.PERMISSION, tool="Bash", subject="rm -rf build/cache",
         text="it wants to use Bash: rm -rf build/cache", detail="description: begin with an empty cache"),
-    Question(id="", kind=QuestionKind.QUESTION, text=_WHERE, questions=(QuestionPart(key="where", text=_WHERE),)),
+    Question(id="", kind=QuestionKind.QUESTION, text=_WHERE, parts=(QuestionPart(key="where", text=_WHERE),)),
 )  # fmt: skip
 """Questions of agents: permissions, a choice, and free text."""
 
@@ -152,7 +152,7 @@ class ScriptedEvent(NamedTuple):
 
 RESULTS: Final = {
     "clean": 52, "better": 16, "test_fix": 7, "tutorial_fix": 3, "impl_fix": 8, "unresolved": 5, "blocked": 6,
-    "failed": 3,
+    "error": 3,
 }  # fmt: skip
 KIND_OF_RESULT: Final = {
     "better": "IMPROVE_TEST", "test_fix": "FIX_TEST", "tutorial_fix": "FIX_TUTORIAL", "impl_fix": "FIX_IMPL",
@@ -161,7 +161,7 @@ CLAIMS: Final = frozenset({"clean", *KIND_OF_RESULT})
 """Results that a run of the test confirms."""
 
 
-def write_script(test: SimulatedTest, attempt: int, generator: random.Random) -> list[ScriptedEvent]:
+def write_script(test: SimulatedTest, launch_number: int, generator: random.Random) -> list[ScriptedEvent]:
     """Return the events of one agent, from its launch until its work is pulled."""
     result = generator.choices(tuple(RESULTS), tuple(RESULTS.values()))[0]
     steps: list[ScriptedEvent] = []
@@ -169,11 +169,11 @@ def write_script(test: SimulatedTest, attempt: int, generator: random.Random) ->
     def add(wait: float, type: str, **fields: Any) -> None:
         steps.append(ScriptedEvent(wait, type, fields))
 
-    add(0.0, "launching", attempt=attempt)
-    if result == "failed" and generator.random() < 0.5:
+    add(0.0, "launching", launch=launch_number)
+    if result == "error" and generator.random() < 0.5:
         reason = "mngr create: no free port for sshd on this host"
-        add(generator.uniform(2, 9), "launch_failed", reason=reason, attempt=attempt, is_final=True)
-        add(0.1, "harvested", result="failed", reason=reason, harvest={"errored": True})
+        add(generator.uniform(2, 9), "launch_failed", reason=reason, launch=launch_number, is_final=True)
+        add(0.1, "pulled", result="error", reason=reason, pulled={"errored": True})
         return steps
     host = generator.choice(("localhost", "localhost", "modal-1", "modal-2", "modal-3"))
     add(generator.uniform(1, 6), "launched", agent_id=f"agent-{generator.getrandbits(64):016x}", host=host)
@@ -183,29 +183,36 @@ def write_script(test: SimulatedTest, attempt: int, generator: random.Random) ->
     for number, passed in enumerate(tries, 1):
         for _ in range(generator.randrange(2, 7)):
             line = generator.choice(SAYINGS).format(file=test.file, name=test.name.split("[")[0])
-            add(generator.expovariate(1 / 9), "said", line=line)
+            add(generator.expovariate(1 / 9), "agent_output", line=line)
         if generator.random() < 0.04 and number > 1:
-            question = structs.replace(generator.choice(QUESTIONS), id=f"{attempt}-{number}")
-            add(4.0, "asked", ask=msgspec.to_builtins(question))
-            add(0.0, "seen", state="waiting", source="hook", question=question.text, options=question.options)
-            add(generator.expovariate(1 / 900), "ask_closed", ask=question.id, why="on the screen")
-            add(0.0, "seen", state="running", source="process")
+            question = structs.replace(generator.choice(QUESTIONS), id=f"{launch_number}-{number}")
+            add(4.0, "question_asked", question=msgspec.to_builtins(question))
+            add(
+                0.0,
+                "agent_state_changed",
+                state="waiting",
+                source="hook",
+                question=question.text,
+                options=question.options,
+            )
+            add(generator.expovariate(1 / 900), "question_closed", question=question.id, why="on the screen")
+            add(0.0, "agent_state_changed", state="running", source="process")
         add(generator.uniform(1, 8), "try_started", number=number)
         seconds = round(generator.uniform(0.4, 12), 2)
         failure = "" if passed else trouble.failure.format(n=generator.randrange(2, 90))
         add(seconds, "try_finished", number=number, passed=passed, seconds=seconds, failure=failure)
         dollars += generator.uniform(0.01, 0.07)
-        add(0.2, "spent", dollars=round(dollars, 4), tokens=int(dollars * 190_000))
-    add(generator.uniform(3, 20), "harvesting", source="archive")
+        add(0.2, "usage_reported", dollars=round(dollars, 4), tokens=int(dollars * 190_000))
+    add(generator.uniform(3, 20), "pulling", source="archive")
     wait = generator.uniform(0.5, 3)
-    harvested = _harvest(result, tries, trouble.reason, trouble.title, generator)
+    pulled = _pulled_fields(result, tries, trouble.reason, trouble.title, generator)
     if result not in CLAIMS:
-        add(wait, "harvested", **harvested)
+        add(wait, "pulled", **pulled)
         return steps
     words = result.replace("_", " ")
     claimed = {"result": "claimed", "reason": f"{words}; swarm-tui has not run the test yet"}
-    harvested["harvest"]["check"] = {"claim": result}
-    add(wait / 2, "harvested", **harvested | claimed)
+    pulled["pulled"]["check"] = {"claim": result}
+    add(wait / 2, "pulled", **pulled | claimed)
     check = {"claim": result, "verdict": "confirmed", "runs": ["passed"]}
     add(wait / 2, "claim_checked", result=result, check=check)
     return steps
@@ -230,9 +237,9 @@ def _tries(result: str, generator: random.Random) -> list[bool]:
             return [False] * generator.choice((1, 2, 3, 5))
 
 
-def _harvest(result: str, tries: list[bool], reason: str, title: str, generator: random.Random) -> Fields:
+def _pulled_fields(result: str, tries: list[bool], reason: str, title: str, generator: random.Random) -> Fields:
     report: Fields = {"passing_before": tries[0], "passing_after": tries[-1]}
-    fields: Fields = {"result": result, "harvest": report}
+    fields: Fields = {"result": result, "pulled": report}
     kind = KIND_OF_RESULT.get(result)
     if kind:
         summary = generator.choice(SUMMARIES[kind])
@@ -253,7 +260,7 @@ def _harvest(result: str, tries: list[bool], reason: str, title: str, generator:
             "summary": reason,
             "escalations": [{"kind": "BLOCKER", "title": title, "detail_markdown": f"This test {reason}."}],
         }
-    elif result == "failed":
+    elif result == "error":
         fields["reason"] = generator.choice(("no report within 3600 s", "the agent exited without a report",
                              "invalid report: Field required (in changes.FIX_IMPL.status)"))  # fmt: skip
         report["errored"] = True

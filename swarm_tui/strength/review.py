@@ -380,4 +380,4 @@ def turn_of_sweep(folder: SweepFolder) -> MeasureLock:
 
 def claims_of(records: Iterable[TestRecord]) -> dict[str, str]:
     """Return the summaries of the agents' reports, by the test names used in measurements."""
-    return {without_case(record.test): record.harvest.summary for record in records if record.harvest.summary}
+    return {without_case(record.test): record.pulled.summary for record in records if record.pulled.summary}

@@ -15,7 +15,7 @@ from swarm_tui.errors import ResourceShortage, SwarmError, UsageError, resource_
 from swarm_tui.hosts.preparation import HostCheckFailed, HostSetupFailed
 from swarm_tui.hosts.protocol import HostUnreachable
 from swarm_tui.integrator.events import Revision
-from swarm_tui.journal.events import Harvested, LaunchFailed, Queued
+from swarm_tui.journal.events import LaunchFailed, Pulled, Queued
 from swarm_tui.limits.events import WORDS
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.pulled import PulledWork
@@ -66,7 +66,7 @@ class Stop(NamedTuple):
     """A note for the prompt of the next agent."""
 
 
-class HostGone(NamedTuple):
+class HostAbandoned(NamedTuple):
     """The agent's host was given up."""
 
     reason: str
@@ -82,7 +82,7 @@ class Checked(NamedTuple):
     """swarm-tui has run the test on the submitted commit."""
 
 
-News = Slot | AgentEnd | Stop | HostGone | NoHost | Checked
+News = Slot | AgentEnd | Stop | HostAbandoned | NoHost | Checked
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +161,7 @@ async def _handle(sweep: RunningSweep, agent: Agent, job: Job, news: News) -> bo
             return True
         case AgentEnd() if watch is not None:
             return await _finish(sweep, agent, job, watch, news)
-        case HostGone(reason=reason) if watch is not None:
+        case HostAbandoned(reason=reason) if watch is not None:
             return _leave_host(sweep, agent, reason)
         case Stop():
             return await _stop(sweep, agent, job, watch, news)
@@ -174,22 +174,22 @@ async def _handle(sweep: RunningSweep, agent: Agent, job: Job, news: News) -> bo
 
 async def _launch(sweep: RunningSweep, agent: Agent, job: Job, host: str) -> bool:
     context, key = sweep.context, agent.key
-    attempt = context.state.record_of(key).attempt + 1
+    launch_number = context.state.record_of(key).launch + 1
     try:
-        await launch(context, job, attempt, host)
+        await launch(context, job, launch_number, host)
     except (HostSetupFailed, HostUnreachable) as error:
-        _after_host_failure(sweep, agent, attempt, str(error), is_lasting=isinstance(error, HostCheckFailed))
+        _after_host_failure(sweep, agent, launch_number, str(error), is_lasting=isinstance(error, HostCheckFailed))
     except (SwarmError, OSError) as error:
         shortage = resource_shortage(error) or shortage_in_words(str(error))
         if isinstance(error, UsageError) and shortage is None:
-            # The request itself is invalid, so that another attempt would fail, too.
-            await _give_up(sweep, job, attempt, str(error), AgentEnd.NOT_LAUNCHED)
+            # The request itself is invalid, so that another launch would fail, too.
+            await _give_up(sweep, job, launch_number, str(error), AgentEnd.NOT_LAUNCHED)
             return True
         sweep.pool.note_failure(host, str(error), time.monotonic())
         if host in sweep.hosts.unreachable:
-            _after_host_failure(sweep, agent, attempt, str(error))
+            _after_host_failure(sweep, agent, launch_number, str(error))
         else:
-            return await _after_failure(sweep, agent, job, attempt, shortage, str(shortage or error))
+            return await _after_failure(sweep, agent, job, launch_number, shortage, str(shortage or error))
     else:
         sweep.pool.note_success(host)
         agent.launch_failures = 0
@@ -200,40 +200,40 @@ async def _launch(sweep: RunningSweep, agent: Agent, job: Job, host: str) -> boo
 
 
 def _after_host_failure(
-    sweep: RunningSweep, agent: Agent, attempt: int, reason: str, *, is_lasting: bool = False
+    sweep: RunningSweep, agent: Agent, launch_number: int, reason: str, *, is_lasting: bool = False
 ) -> None:
     """Queue a test again that could not be launched because of its host."""
     host = sweep.launching[agent.key]
     if host not in sweep.hosts.unreachable:
         sweep.pool.note_failure(host, reason, time.monotonic(), is_lasting=is_lasting)
-    sweep.context.record(LaunchFailed(test=agent.key, reason=reason, attempt=attempt))
+    sweep.context.record(LaunchFailed(test=agent.key, reason=reason, launch=launch_number))
     sweep.move_to_end(agent)
 
 
 async def _after_failure(
-    sweep: RunningSweep, agent: Agent, job: Job, attempt: int, shortage: ResourceShortage | None, reason: str
+    sweep: RunningSweep, agent: Agent, job: Job, launch_number: int, shortage: ResourceShortage | None, reason: str
 ) -> bool:
     context, key = sweep.context, agent.key
     try:
-        await clear_debris(context, context.state.record_of(key).agent, attempt, sweep.launching[key])
+        await clear_debris(context, context.state.record_of(key).agent, launch_number, sweep.launching[key])
     except SwarmError as error:
         context.note(f"the remains of the failed launch could not be removed: {error}", level="warning", test=key)
-    pauses: Sequence[float] = LAUNCH_PAUSES[: job.launch_attempts - 1]
+    pauses: Sequence[float] = LAUNCH_PAUSES[: job.max_launches - 1]
     if shortage is not None:
         pauses = context.shortage_pauses
     agent.launch_failures += 1
     if agent.launch_failures > len(pauses):
         end = AgentEnd.NOT_LAUNCHED if shortage is None else AgentEnd.OUT_OF_RESOURCES
-        await _give_up(sweep, job, attempt, reason, end)
+        await _give_up(sweep, job, launch_number, reason, end)
         return True
-    context.record(LaunchFailed(test=key, reason=reason, attempt=attempt))
+    context.record(LaunchFailed(test=key, reason=reason, launch=launch_number))
     agent.not_before = time.monotonic() + pauses[agent.launch_failures - 1]
     sweep.move_to_end(agent)
     return False
 
 
-async def _give_up(sweep: RunningSweep, job: Job, attempt: int, reason: str, end: AgentEnd) -> None:
-    sweep.context.record(LaunchFailed(test=job.key, reason=reason, attempt=attempt, is_final=True))
+async def _give_up(sweep: RunningSweep, job: Job, launch_number: int, reason: str, end: AgentEnd) -> None:
+    sweep.context.record(LaunchFailed(test=job.key, reason=reason, launch=launch_number, is_final=True))
     await job.give_up(sweep.context, f"it could not be launched: {reason}", end)
 
 
@@ -321,7 +321,7 @@ def _leave_host(sweep: RunningSweep, agent: Agent, reason: str) -> bool:
     del sweep.watches[agent.key]
     if sweep.pool.why_hopeless(sweep.hosts.gone):
         report = PulledWork(errored=True, end=AgentEnd.GONE.value)
-        sweep.context.record(Harvested(test=agent.key, result=Result.FAILED, reason=reason, harvest=report))
+        sweep.context.record(Pulled(test=agent.key, result=Result.ERROR, reason=reason, pulled=report))
         sweep.is_integration_due = True
         return True
     sweep.context.record(Queued(test=agent.key, reason=reason))

@@ -58,27 +58,29 @@ def integrator_of(spec: SweepSpec) -> str:
     return f"swarm-{spec.sweep}-{INTEGRATOR_SLUG}"
 
 
-def agent_id_of(spec: SweepSpec, agent: str, attempt: int) -> str:
-    """Return the id of the agent of one attempt. No other sweep or user creates an agent with this id."""
-    key = "\0".join((spec.repository, spec.sweep, repr(spec.created_at), agent, str(attempt)))
+def agent_id_of(spec: SweepSpec, agent: str, launch_number: int) -> str:
+    """Return the id of the agent of one launch. No other sweep or user creates an agent with this id."""
+    key = "\0".join((spec.repository, spec.sweep, repr(spec.created_at), agent, str(launch_number)))
     return f"agent-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def agent_address(spec: SweepSpec, host_dir: str, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
-    """Return the address of the agent of one attempt, below mngr's folder on its host."""
-    agent_id = agent_id_of(spec, agent, attempt)
+def agent_address(
+    spec: SweepSpec, host_dir: str, agent: str, launch_number: int, host: str = LOCAL_HOST
+) -> AgentAddress:
+    """Return the address of the agent of one launch, below mngr's folder on its host."""
+    agent_id = agent_id_of(spec, agent, launch_number)
     copies = "worktrees" if spec.transfer == "worktree" else "copies"
     return AgentAddress(
         name=agent,
         agent_id=agent_id,
         session=session_of(spec, agent),
         state_dir=posixpath.join(host_dir, "agents", agent_id),
-        work_dir=posixpath.join(host_dir, copies, f"{agent}-{attempt}"),
+        work_dir=posixpath.join(host_dir, copies, f"{agent}-{launch_number}"),
         host=host,
     )
 
 
-def launched_event(test: str, address: AgentAddress, *, is_adopted: bool, own_folder: str = "") -> Launched:
+def launched_event(test: str, address: AgentAddress, *, is_adopted: bool, agent_dir: str = "") -> Launched:
     """Return the event of an agent that was created, or of one that was created before and is adopted now."""
     return Launched(
         test=test,
@@ -86,7 +88,7 @@ def launched_event(test: str, address: AgentAddress, *, is_adopted: bool, own_fo
         host=address.host,
         work_dir=address.work_dir,
         state_dir=address.state_dir,
-        own_folder=own_folder,
+        agent_dir=agent_dir,
         is_adopted=is_adopted,
     )
 

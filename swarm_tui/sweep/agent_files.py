@@ -10,7 +10,7 @@ from typing import Any, Final
 from swarm_tui.agents.observer import AgentObserver
 from swarm_tui.failures.events import parse_failure
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, FileSlice, FoundFile, ReadRequest
-from swarm_tui.journal.work_events import Committed, ForeignImports, Try, TryFinished, TryStarted
+from swarm_tui.journal.work_events import CommitsCounted, ForeignImportsFound, Try, TryFinished, TryStarted
 from swarm_tui.model.text import parse_object, plain
 from swarm_tui.transcripts.locate import fits_pattern
 
@@ -77,13 +77,13 @@ class CommitLog:
     def request(self) -> ReadRequest:
         return self._tail.request
 
-    def read(self, piece: FileSlice | None, now: float) -> list[Committed]:
+    def read(self, piece: FileSlice | None, now: float) -> list[CommitsCounted]:
         """Return the event of new commits, if there are any."""
         self._commits += sum(_COMMIT.search(line) is not None for line in self._tail.read_lines(piece))
         if self._commits <= self._recorded or now < self._recorded_at + INTERVAL:
             return []
         self._recorded, self._recorded_at = self._commits, now
-        return [Committed(test=self.test, commits=self._commits)]
+        return [CommitsCounted(test=self.test, commits=self._commits)]
 
 
 WHOLE_LIMIT: Final = 1 << 16
@@ -137,7 +137,7 @@ class ObservedFiles:
                     self.observer.set_contents(wanted.name, own)
 
 
-TryEvent = TryStarted | TryFinished | ForeignImports
+TryEvent = TryStarted | TryFinished | ForeignImportsFound
 
 _FAILURE_LIMIT = 400
 
@@ -188,10 +188,10 @@ class TryReader:
                 return self._foreign_imports(fields.get("modules"))
         return None
 
-    def _foreign_imports(self, modules: Any) -> ForeignImports | None:
+    def _foreign_imports(self, modules: Any) -> ForeignImportsFound | None:
         names: Sequence[Any] = modules if isinstance(modules, list) else ()
         found = tuple(sorted({plain(str(name), 80) for name in names[:20]} | set(self._foreign)))[:20]
         if not found or found == self._foreign:
             return None
         self._foreign = found
-        return ForeignImports(test=self._test, modules=found)
+        return ForeignImportsFound(test=self._test, modules=found)

@@ -15,7 +15,7 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.questions import OpenQuestion, answer_problem, rule_for
 from swarm_tui.model.text import plain
-from swarm_tui.questions.events import AskAnswered
+from swarm_tui.questions.events import QuestionAnswered
 from swarm_tui.questions.groups import GONE, find_wait
 from swarm_tui.sweep.agent_context import AgentContext, AgentWatches
 from swarm_tui.sweep.messages import AgentMessages
@@ -62,12 +62,15 @@ class AnswerDelivery:
             return
         for test in self.agents.watches:
             record = self.context.state.record_of(test)
-            for asked in record.asks:
-                is_open = asked.answered_at is None and asked.item not in self._under_way | self._tried_by_rule
-                rule = rule_for(self.context.state.rules, asked, record.own_places) if is_open else None
+            for open_question in record.open_questions:
+                is_open = (
+                    open_question.answered_at is None
+                    and open_question.item not in self._under_way | self._tried_by_rule
+                )
+                rule = rule_for(self.context.state.rules, open_question, record.own_places) if is_open else None
                 if rule is not None:
-                    self._tried_by_rule.add(asked.item)
-                    group.create_task(self.answer([asked.item], rule.answer, by=rule.by, rule=rule.id))
+                    self._tried_by_rule.add(open_question.item)
+                    group.create_task(self.answer([open_question.item], rule.answer, by=rule.by, rule=rule.id))
 
     async def answer(self, items: Sequence[str], text: str, *, by: str, rule: str = "") -> AnswerResult:
         """Answer the first of these items, and the others if that succeeds."""
@@ -90,18 +93,18 @@ class AnswerDelivery:
         wait = find_wait(self._records(), item)
         if wait is None:
             return GONE, True
-        record, asked = wait
+        record, open_question = wait
         name = record.agent or plain(record.test, 200)
-        if asked is not None and asked.answered_at is not None:
-            return f"{name}: already answered by {asked.answered_by or 'someone'}", True
+        if open_question is not None and open_question.answered_at is not None:
+            return f"{name}: already answered by {open_question.answered_by or 'someone'}", True
         if item in self._under_way:
             return f"{name}: already being answered", True
         self._under_way.add(item)
         try:
-            if asked is None:
+            if open_question is None:
                 problems = await self.messages.send([record.test], text, by=by)
                 return "; ".join(problems), False
-            await self._answer_ask(record, asked, text, by, rule)
+            await self._answer_question(record, open_question, text, by, rule)
         except AnswerFailed as error:
             self.context.note(f"the answer of {by} was not given: {error.message}", level="warning", test=record.test)
             return f"{name}: {error.message}", False
@@ -112,17 +115,21 @@ class AnswerDelivery:
     def _records(self) -> list[TestRecord]:
         return [self.context.state.record_of(test) for test in self.agents.watches]
 
-    async def _answer_ask(self, record: TestRecord, asked: OpenQuestion, text: str, by: str, rule: str) -> None:
-        problem = answer_problem(asked.ask, text)
+    async def _answer_question(
+        self, record: TestRecord, open_question: OpenQuestion, text: str, by: str, rule: str
+    ) -> None:
+        problem = answer_problem(open_question.question, text)
         watch = self.agents.watches.get(record.test)
         if watch is None or watch.observer is None:
             problem = "its agent is no longer running"
         if problem or watch is None or watch.observer is None:
             raise AnswerFailed(problem)
-        file = watch.observer.answer(asked.ask, text, by)
+        file = watch.observer.answer(open_question.question, text, by)
         await self._write(AgentFile(watch.address, file.path), file)
-        self.context.record(AskAnswered(test=record.test, ask=asked.ask.id, text=text, by=by, rule=rule))
-        why = await self._how_it_ended(record.test, asked)
+        self.context.record(
+            QuestionAnswered(test=record.test, question=open_question.question.id, text=text, by=by, rule=rule)
+        )
+        why = await self._how_it_ended(record.test, open_question)
         if why is None:
             raise AnswerFailed("the agent has not taken the answer yet: answer in its terminal")
         if why != "answered":
@@ -136,15 +143,15 @@ class AnswerDelivery:
         except (OSError, SwarmError) as error:
             raise AnswerFailed(f"the answer could not be written: {error}") from error
 
-    async def _how_it_ended(self, test: str, asked: OpenQuestion) -> str | None:
+    async def _how_it_ended(self, test: str, open_question: OpenQuestion) -> str | None:
         """Wait for the hook to take an answer. Return how the question was closed, or None if it is still open."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + TAKEN_WITHIN
         while loop.time() < deadline:
             watch = self.agents.watches.get(test)
             ended = watch.observer.closed_questions if watch is not None and watch.observer is not None else {}
-            if asked.ask.id in ended:
-                return ended[asked.ask.id].why
+            if open_question.question.id in ended:
+                return ended[open_question.question.id].why
             if watch is None:
                 return "its agent is no longer running"
             await asyncio.sleep(_POLL)

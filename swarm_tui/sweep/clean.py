@@ -90,9 +90,9 @@ async def clean_hosts(spec: SweepSpec, hosts: Hosts, left: HostLeftovers, record
 async def _clean(spec: SweepSpec, host: Host, records: Sequence[TestRecord]) -> None:
     # The sweep may have created all of these agents. Ids and folders are derived.
     addresses = [
-        agent_address(spec, host.host_dir, record.agent, attempt, host.name)
+        agent_address(spec, host.host_dir, record.agent, launch_number, host.name)
         for record in records
-        for attempt in range(1, record.attempt + 1)
+        for launch_number in range(1, record.launch + 1)
     ]
     for start in range(0, len(addresses), _AT_ONCE):
         await _remove_orphans(host, addresses[start : start + _AT_ONCE])
@@ -111,7 +111,7 @@ async def _remove_orphans(host: Host, addresses: Sequence[AgentAddress]) -> None
         await remove_by_hand(host, orphans)
 
 
-ATTEMPTS_KNOWN: Final = 100
+LAUNCHES_KNOWN: Final = 100
 _LIVING: Final = frozenset({"RUNNING", "WAITING", "REPLACED"})
 
 
@@ -186,11 +186,11 @@ def _local_copies(opened: OpenedSweep, hosts: Hosts) -> list[str]:
         return []
     records = [*opened.state.tests(), *([integrator] if integrator is not None else [])]
     return [
-        agent_address(spec, hosts.local.host_dir, record.agent, attempt).work_dir
+        agent_address(spec, hosts.local.host_dir, record.agent, launch_number).work_dir
         for record in records
         # A forged journal must not name the copies of other programs.
         if record.agent.startswith(f"swarm-{spec.sweep}-") and "/" not in record.agent
-        for attempt in range(1, record.attempt + 1)
+        for launch_number in range(1, record.launch + 1)
     ]
 
 
@@ -279,7 +279,10 @@ def _is_ours(spec: SweepSpec, agent: AgentStatus) -> bool:
     """Return whether this sweep created the agent. Others may have its label, but not an id derived from it."""
     if agent.labels.get(LABEL_SWEEP) != spec.sweep:
         return False
-    return any(agent_id_of(spec, agent.name, attempt) == agent.address.agent_id for attempt in range(1, ATTEMPTS_KNOWN))
+    return any(
+        agent_id_of(spec, agent.name, launch_number) == agent.address.agent_id
+        for launch_number in range(1, LAUNCHES_KNOWN)
+    )
 
 
 async def losses_with(host: Host, agent: AgentStatus, record: TestRecord | None) -> list[str]:
@@ -288,13 +291,13 @@ async def losses_with(host: Host, agent: AgentStatus, record: TestRecord | None)
         losses.append(f"{agent.name} is still {agent.state.lower()}")
     if record is None:
         return losses
-    is_pulled = record.state is State.DONE and record.harvest.end == "archive"
+    is_pulled = record.state is State.DONE and record.pulled.end == "archive"
     (archive,) = await host.read_files([ReadRequest(AgentFile(agent.address, ARCHIVE_PATH))])
     if not is_pulled and archive is not None:
         losses.append(f"{agent.name} has submitted work that was never pulled (`swarm-tui resume` pulls it)")
     try:
         copy = agent.address.work_dir
-        if not record.harvest.has_uncommitted and await uncommitted_paths(host, copy, without=OUTPUT_FOLDER):
+        if not record.pulled.has_uncommitted and await uncommitted_paths(host, copy, without=OUTPUT_FOLDER):
             losses.append(f"{agent.name} has uncommitted work in {agent.address.work_dir}")
     except SwarmError as error:
         losses.append(f"{agent.name} has files in {agent.address.work_dir}: {error.message}")

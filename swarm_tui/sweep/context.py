@@ -16,7 +16,7 @@ from swarm_tui.hosts.preparation import HostPreparation
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Noted
+from swarm_tui.journal.events import LogMessage
 from swarm_tui.journal.folder import SweepFolder, make_own_folder
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import INTEGRATOR_KEY, Event
@@ -67,7 +67,7 @@ class SweepContext:
 
     def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
         """Add a sentence to the log."""
-        self.record(Noted(level=level, text=text, test=test))
+        self.record(LogMessage(level=level, text=text, test=test))
 
     def note_once(self, text: str, *, level: Literal["info", "warning", "error"] = "info") -> None:
         """Add a sentence to the log if this engine has not added it before."""
@@ -78,8 +78,8 @@ class SweepContext:
     def _note_error(self, text: str) -> None:
         self.note_once(text, level="error")
 
-    def address_of(self, agent: str, attempt: int, host: str = LOCAL_HOST) -> AgentAddress:
-        return agent_address(self.spec, self.hosts[host].host_dir, agent, attempt, host)
+    def address_of(self, agent: str, launch_number: int, host: str = LOCAL_HOST) -> AgentAddress:
+        return agent_address(self.spec, self.hosts[host].host_dir, agent, launch_number, host)
 
     def work_folder(self, key: str) -> Path:
         """Return the folder of the sweep for the work of a test's agent, or of the integrator; it is created."""

@@ -13,12 +13,12 @@ from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.failures import alerts
 from swarm_tui.limits import stuck
-from swarm_tui.limits.events import DialTurned, LoginRestored
+from swarm_tui.limits.events import LoginRestored, ThrottleChanged
 from swarm_tui.limits.recovery import Recovery, Relaunch, TellToContinue
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.formatting import counted
 from swarm_tui.money import budget
-from swarm_tui.money.events import OverBudget, limit_text
+from swarm_tui.money.events import AgentOverBudget, limit_text
 from swarm_tui.sweep.agent_context import AgentWatches
 from swarm_tui.sweep.context import SweepContext, agents_environment
 from swarm_tui.sweep.messages import AgentMessages
@@ -49,7 +49,7 @@ class BudgetGuard:
         ]
         for event in list(budget.due_events(context.state, working)):
             context.record(event)
-            if isinstance(event, OverBudget):
+            if isinstance(event, AgentOverBudget):
                 text = budget.SUBMIT_NOW.format(budget=limit_text(event.budget))
                 group.create_task(self.messages.send([event.test], text, by="the budget"))
         asked = [test for test in working if context.state.record_of(test).over_budget_at is not None]
@@ -152,8 +152,8 @@ class ThrottledAgents:
             except UsageError as error:
                 return str(error)
         self.context.record(LoginRestored(by=by))
-        if state.access.dial.until is not None:
-            self.context.record(DialTurned(slots=state.access.dial.slots, cause=state.access.dial.cause))
+        if state.access.throttle.until is not None:
+            self.context.record(ThrottleChanged(slots=state.access.throttle.slots, cause=state.access.throttle.cause))
         self.recovery.released()
         return ""
 

@@ -14,7 +14,7 @@ from swarm_tui.adapters.git.checkouts import init_repository
 from swarm_tui.adapters.mngr import MngrAdapter
 from swarm_tui.adapters.mngr_messages import AgentDetails, CreateRequest, NewHost
 from swarm_tui.errors import AdapterError, ImageBuildFailed, SwarmError
-from swarm_tui.hosts.events import HostEnded, HostGone, HostMade, HostMaking, HostNotReleased, made_hosts
+from swarm_tui.hosts.events import HostAbandoned, HostCreated, HostCreating, HostDestroyed, HostNotReleased, made_hosts
 from swarm_tui.hosts.preparation import HostCheckFailed
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, Host, HostUnfit
 from swarm_tui.hosts.registry import open_host
@@ -273,7 +273,7 @@ class HostCreation:
         if now >= self._not_before and self._refusals < REFUSALS:
             for _ in range(plan.make):
                 name = self._next_name()
-                self._context.record(HostMaking(host=name))
+                self._context.record(HostCreating(host=name))
                 self._begin(group, name, self._make(name))
         for name in gone:
             self._begin(group, name, self._release(name, self._context.state.hosts[name].reason))
@@ -330,7 +330,7 @@ class HostCreation:
         self._refusals = 0
         self._has_made = True
         self._renewed_at[name] = time.monotonic()
-        self._context.record(HostMade(host=name, host_id=host_id, keeper=keeper, access=msgspec.to_builtins(access)))
+        self._context.record(HostCreated(host=name, host_id=host_id, keeper=keeper, access=msgspec.to_builtins(access)))
         self._take_in(host)
 
     async def _renew(self, name: str) -> None:
@@ -361,7 +361,7 @@ class HostCreation:
         reason = "" if listed.errors else why_ended(keeper, known.access)
         now = self._context.state.hosts[name]
         if reason and now.lost_since is not None and now.stage == "made" and not now.is_gone:
-            self._context.record(HostGone(host=name, reason=reason))
+            self._context.record(HostAbandoned(host=name, reason=reason))
 
     async def _release(self, name: str, reason: str, *, is_failed: bool = False) -> None:
         self._pool.remove(name)
@@ -373,7 +373,7 @@ class HostCreation:
         except SwarmError as error:
             self._context.record(HostNotReleased(host=name, reason=error.message, command=release_command(name)))
             return
-        self._context.record(HostEnded(host=name, reason=reason, is_failed=is_failed))
+        self._context.record(HostDestroyed(host=name, reason=reason, is_failed=is_failed))
 
 
 def _with_advice(error: SwarmError) -> str:

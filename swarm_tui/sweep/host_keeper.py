@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.hosts.events import HostBack, HostGone, HostLost, HostSeen
+from swarm_tui.hosts.events import HostAbandoned, HostLost, HostPolled, HostRecovered
 from swarm_tui.hosts.protocol import AgentFile, AgentStatus, HostReport, HostUnreachable, ReadRequest
 from swarm_tui.model.formatting import duration
 from swarm_tui.model.results import State
@@ -39,7 +39,7 @@ async def resume_on_host(sweep: RunningSweep, host: str) -> None:
     test_of = {record.agent: record.test for record in context.state.tests()}
     for status, archive in zip(stale, archives, strict=True):
         record = context.state.record_of(test_of[status.name])
-        is_last = status.address.agent_id == agent_id_of(context.spec, status.name, record.attempt)
+        is_last = status.address.agent_id == agent_id_of(context.spec, status.name, record.launch)
         is_of_use = status.state in _LIVING or archive is not None
         if is_last and is_of_use and sweep.is_queued(record.test):
             context.record(launched_event(record.test, status.address, is_adopted=True))
@@ -97,7 +97,7 @@ class HostKeeper:
         """Return the agents of this sweep on a host that no test waits for, because others have replaced them."""
         spec, state = self._context.spec, self._context.state
         watched = {watch.address.agent_id for watch in self._watches.values()}
-        attempts = {record.agent: record.attempt for record in state.tests()}
+        launches = {record.agent: record.launch for record in state.tests()}
         return [
             status
             for status in found.values()
@@ -105,7 +105,7 @@ class HostKeeper:
             and status.labels.get(LABEL_SWEEP) == spec.sweep
             and status.address.agent_id not in watched
             and status.address.agent_id
-            in {agent_id_of(spec, status.name, number + 1) for number in range(attempts.get(status.name, 0))}
+            in {agent_id_of(spec, status.name, number + 1) for number in range(launches.get(status.name, 0))}
         ]
 
     def _look_at(self, report: HostReport, now: float) -> bool:
@@ -116,11 +116,11 @@ class HostKeeper:
             self._lost_at.pop(report.host, None)
             if is_known_lost:
                 seconds = time.time() - known.lost_since if known is not None and known.lost_since else 0.0
-                self._context.record(HostBack(host=report.host, seconds=max(0.0, round(seconds, 1))))
+                self._context.record(HostRecovered(host=report.host, seconds=max(0.0, round(seconds, 1))))
             elif now >= self._seen_at.get(report.host, float("-inf")) + SEEN_INTERVAL and report.processors:
                 self._seen_at[report.host] = now
                 self._context.record(
-                    HostSeen(host=report.host, load=round(report.load, 2), processors=report.processors)
+                    HostPolled(host=report.host, load=round(report.load, 2), processors=report.processors)
                 )
             return is_known_lost
         if not report.reason:
@@ -131,5 +131,5 @@ class HostKeeper:
             self._context.record(HostLost(host=report.host, reason=report.reason))
         elif known is not None and not known.is_gone and now - since >= self._context.spec.host_timeout:
             limit = duration(self._context.spec.host_timeout)
-            self._context.record(HostGone(host=report.host, reason=f"no answer for {limit}: {report.reason}"))
+            self._context.record(HostAbandoned(host=report.host, reason=f"no answer for {limit}: {report.reason}"))
         return False

@@ -82,7 +82,7 @@ def group_findings(records: Iterable[TestRecord]) -> list[Finding]:
     by_title: dict[tuple[str, str], int] = {}
     by_place: dict[tuple[str, str, int], int] = {}
     for record in records:
-        for escalation in record.harvest.escalations:
+        for escalation in record.pulled.escalations:
             kind = _SAME_KIND.get(escalation.kind, escalation.kind)
             title = escalation.title or record.reason
             title_key = (kind, cause_of_text(title).casefold())
@@ -120,7 +120,7 @@ class IntegratorFailed(SwarmError):
 def compose_inputs(context: SweepContext) -> IntegratorInputs:
     """Compose the inputs of an integrator, and write them into the sweep folder."""
     spec, records = context.spec, list(context.state.tests())
-    with_commits = [(record, reason_excluded(record)) for record in records if record.harvest.tip and record.agent]
+    with_commits = [(record, reason_excluded(record)) for record in records if record.pulled.tip and record.agent]
     name, email = spec.identity
     if not name or not email:
         identity = context.repository.identity()
@@ -157,11 +157,11 @@ def _branch_input(context: SweepContext, record: TestRecord) -> BranchInput:
         agent=record.agent,
         test=record.test,
         branch=record.branch,
-        tip=record.harvest.tip,
+        tip=record.pulled.tip,
         bundle=str(bundle.absolute()) if bundle.is_file() else "",
-        summary=record.harvest.summary,
-        is_passing_after=record.harvest.passing_after,
-        weaker=record.harvest.weaker,
+        summary=record.pulled.summary,
+        is_passing_after=record.pulled.passing_after,
+        weaker=record.pulled.weaker,
         revised_after=record.revision.first_tip if record.revision is not None else "",
     )
 

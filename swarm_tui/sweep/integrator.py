@@ -23,7 +23,7 @@ from swarm_tui.errors import SwarmError
 from swarm_tui.files import read_regular
 from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.protocol import AgentAddress
-from swarm_tui.integrator.events import Integrating, IntegrationFailed
+from swarm_tui.integrator.events import IntegrationFailed, IntegrationStarted
 from swarm_tui.integrator.inputs import INPUTS_FILE, IntegratorInputs, Submission
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.journal.record import TestRecord
@@ -57,8 +57,8 @@ from swarm_tui.sweep.launch import (
     remove_earlier_agents,
     write_prompt,
 )
-from swarm_tui.sweep.pull import Pulled, read_output
-from swarm_tui.sweep.slots import LAUNCH_ATTEMPTS
+from swarm_tui.sweep.pull import PulledOutput, read_output
+from swarm_tui.sweep.slots import MAX_LAUNCHES
 from swarm_tui.sweep.tutorial_integrate import integrate_blocks
 from swarm_tui.testing.python import make_agent_python
 
@@ -108,9 +108,9 @@ class IntegratorJob:
         return _builtin_timeout(self.inputs) if self.by == "builtin" else self.spec.timeout
 
     @property
-    def launch_attempts(self) -> int:
+    def max_launches(self) -> int:
         # The built-in integrator does not need mngr.
-        return 1 if self.by == "builtin" else LAUNCH_ATTEMPTS
+        return 1 if self.by == "builtin" else MAX_LAUNCHES
 
     def create_request(
         self, context: SweepContext, record: TestRecord, address: AgentAddress, around: AgentPaths
@@ -146,7 +146,7 @@ class IntegratorJob:
             extra_arguments=words,
         )
 
-    async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
+    async def finish(self, context: SweepContext, pulled: PulledOutput, end: AgentEnd) -> None:
         if self.by == "agent":
             await self.measure(context, self._submission(context, pulled, end))
             return
@@ -170,7 +170,7 @@ class IntegratorJob:
             self._forget_commits(context)
             self._fail(context, IntegratorFailed(plain(reason, 300)))
 
-    def _outcome(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> bytes:
+    def _outcome(self, context: SweepContext, pulled: PulledOutput, end: AgentEnd) -> bytes:
         """Return the submitted report. Raise IntegratorFailed if there is none."""
         if pulled.problem:
             raise IntegratorFailed(pulled.problem)
@@ -184,7 +184,7 @@ class IntegratorJob:
         reason = _WITHOUT_OUTPUT.get(end, "its process exited before it submitted its work")
         raise IntegratorFailed(reason + (f" (its last line: {last_line!r})" if last_line else ""))
 
-    def _submission(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> Submission:
+    def _submission(self, context: SweepContext, pulled: PulledOutput, end: AgentEnd) -> Submission:
         """Return the coding agent's submission, with the reason if it is unusable."""
         fetched, report, problem = pulled.fetched, IntegratorReport(), ""
         try:
@@ -315,13 +315,13 @@ async def begin_integrator(context: SweepContext, job: IntegratorJob) -> None:
     """Record that an integrator begins. An agent of an earlier integration is removed, because the names are equal."""
     agent = integrator_of(context.spec)
     try:
-        attempts = await remove_earlier_agents(context, agent, context.state.record_of(INTEGRATOR_KEY).attempt)
+        launches = await remove_earlier_agents(context, agent, context.state.record_of(INTEGRATOR_KEY).launch)
     except SwarmError as error:
         context.note(f"the earlier integrator could not be removed: {error}", level="warning")
-        attempts = 0
+        launches = 0
     context.record(
-        Integrating(
-            by=job.by, branches=len(job.inputs.branches), agent=agent, branch=job.inputs.branch, attempt=attempts
+        IntegrationStarted(
+            by=job.by, branches=len(job.inputs.branches), agent=agent, branch=job.inputs.branch, launch=launches
         )
     )
 

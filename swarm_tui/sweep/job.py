@@ -13,7 +13,7 @@ from swarm_tui.agents.judging import AgentEnd, Evidence, claim_of, judge, lacks_
 from swarm_tui.agents.types import AgentType, agent_type_of_sweep
 from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.protocol import AgentAddress
-from swarm_tui.journal.events import Harvested, Stopped
+from swarm_tui.journal.events import Pulled, Stopped
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.work_events import Try
 from swarm_tui.model.pulled import PulledWork
@@ -25,8 +25,8 @@ from swarm_tui.strength.signs import remarks_on_tests, why_weaker
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.integrator import IntegratorJob
 from swarm_tui.sweep.launch import create_request
-from swarm_tui.sweep.pull import NO_BRANCH, Pulled, read_output
-from swarm_tui.sweep.slots import LAUNCH_ATTEMPTS
+from swarm_tui.sweep.pull import NO_BRANCH, PulledOutput, read_output
+from swarm_tui.sweep.slots import MAX_LAUNCHES
 from swarm_tui.sweep.tutorial_work import judge_batch
 from swarm_tui.testing.python import remove_agent_python
 
@@ -39,7 +39,7 @@ class TestJob:
 
     key: str
     spec: SweepSpec
-    launch_attempts: int = LAUNCH_ATTEMPTS
+    max_launches: int = MAX_LAUNCHES
 
     @property
     def kind(self) -> AgentType:
@@ -55,7 +55,7 @@ class TestJob:
         """Return the request to mngr, and write the files that it names."""
         return create_request(context, record, address, around)
 
-    async def finish(self, context: SweepContext, pulled: Pulled, end: AgentEnd) -> None:
+    async def finish(self, context: SweepContext, pulled: PulledOutput, end: AgentEnd) -> None:
         """Judge and record what the agent submitted."""
         record = context.state.record_of(self.key)
         if pulled.has_output:
@@ -72,14 +72,14 @@ class TestJob:
             event = await judge_batch(context, record, pulled, event)
         context.record(event)
         if not self.spec.keep_agents:
-            work_dir = context.address_of(record.agent, record.attempt).work_dir
+            work_dir = context.address_of(record.agent, record.launch).work_dir
             await asyncio.to_thread(remove_agent_python, context.folder, context.work_folder(self.key), work_dir)
 
     async def give_up(self, context: SweepContext, reason: str, end: AgentEnd = AgentEnd.NOT_LAUNCHED) -> None:
         """Record that the agent failed without a result."""
         judgement = judge(Evidence(end=end, problem=reason))
         report = PulledWork(errored=True, end=end.value)
-        context.record(Harvested(test=self.key, result=judgement.result, reason=judgement.reason, harvest=report))
+        context.record(Pulled(test=self.key, result=judgement.result, reason=judgement.reason, pulled=report))
 
     def record_stop(self, context: SweepContext, reason: str) -> None:
         """Record that the agent was stopped before its end."""
@@ -101,20 +101,20 @@ def _read_outcome(folder: Path) -> tuple[AgentReport | None, str]:
 
 
 def _last_try(record: TestRecord) -> Try | None:
-    """Return the last try of this attempt. Earlier attempts do not count."""
+    """Return the last try since the launch. Earlier launches do not count."""
     tries = [made for made in record.tries if record.launched_at is None or made.at >= record.launched_at]
     return tries[-1] if tries else None
 
 
 def _pulled_event(
     record: TestRecord,
-    pulled: Pulled,
+    pulled: PulledOutput,
     end: AgentEnd,
     weaker: str,
     remarks: tuple[str, ...] = (),
     *,
     is_verified: bool,
-) -> Harvested:
+) -> Pulled:
     """Return the event of a test's pulled work. If swarm-tui runs the test next, the result is a claim until then."""
     fetched = pulled.fetched
     if pulled.outcome is not None and not lacks_commits(pulled.outcome, fetched.commits):
@@ -147,7 +147,7 @@ def _pulled_event(
     )
     claim = claim_of(judgement) if is_verified else None
     if claim is None:
-        return Harvested(test=record.test, result=judgement.result, reason=judgement.reason, harvest=report)
+        return Pulled(test=record.test, result=judgement.result, reason=judgement.reason, pulled=report)
     reason = f"{MARKS[judgement.result].word}; swarm-tui has not run the test yet"
     report = structs.replace(report, check=claim)
-    return Harvested(test=record.test, result=Result.CLAIMED, reason=reason, harvest=report)
+    return Pulled(test=record.test, result=Result.CLAIMED, reason=reason, pulled=report)

@@ -27,7 +27,7 @@ from swarm_tui.hosts.preparation import TASK_FILE, AgentPaths, local_paths, path
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, ReadRequest
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.hosts.ssh import RECORDING
-from swarm_tui.journal.events import Harvesting, Launching
+from swarm_tui.journal.events import Launching, Pulling
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.results import LIVING_STATES, State
@@ -47,28 +47,28 @@ from swarm_tui.sweep.agent_context import (
 )
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.copies import preparation_words, task_for
-from swarm_tui.sweep.pull import Pulled, pull_work
+from swarm_tui.sweep.pull import PulledOutput, pull_work
 from swarm_tui.sweep.stop import destroy_agents
 from swarm_tui.sweep.tutorial_work import tutorial_prompt
 from swarm_tui.sweep.watch import AgentFollower, KeptTranscript, find_dialog
 from swarm_tui.testing.python import make_agent_python
-from swarm_tui.transcripts.locate import HARVESTED_NAME
+from swarm_tui.transcripts.locate import PULLED_TRANSCRIPT
 
 if TYPE_CHECKING:
     from swarm_tui.sweep.job import Job
 
 
-async def bring_recording(context: SweepContext, agent: AgentAddress, attempt: int) -> None:
+async def bring_recording(context: SweepContext, agent: AgentAddress, launch_number: int) -> None:
     """Fetch the recording of an agent from another host."""
-    cast = context.folder.recordings(agent.name) / f"agent-{attempt}.cast"
+    cast = context.folder.recordings(agent.name) / f"agent-{launch_number}.cast"
     if context.spec.is_recorded and agent.host != LOCAL_HOST:
         cast.parent.mkdir(parents=True, exist_ok=True)
         await context.hosts[agent.host].fetch_file(AgentFile(agent, RECORDING).full_path, cast, limit=SIZE_LIMIT)
 
 
-async def record_agent(context: SweepContext, agent: AgentAddress, attempt: int) -> None:
+async def record_agent(context: SweepContext, agent: AgentAddress, launch_number: int) -> None:
     """Start recording an agent's terminal. If that fails, the agent runs without a recording."""
-    cast = context.folder.recordings(agent.name) / f"agent-{attempt}.cast"
+    cast = context.folder.recordings(agent.name) / f"agent-{launch_number}.cast"
     if cast.exists():
         # A resumed engine has adopted the agent: the recorder lives as long as the pane.
         return
@@ -99,7 +99,7 @@ def follow_agent(context: SweepContext, job: Job, record: TestRecord, *, is_adop
         wait_timeout=spec.wait_timeout,
     )
     if record.host not in ("", LOCAL_HOST) or job.kind.transcript_sources.has_subagents:
-        watch.kept_transcript = KeptTranscript(context.folder.agent(record.agent) / HARVESTED_NAME)
+        watch.kept_transcript = KeptTranscript(context.folder.agent(record.agent) / PULLED_TRANSCRIPT)
     # Its first message was typed before the launch was over.
     watch.note_typing(record.launched_at or 0.0)
     if is_adopted:
@@ -111,9 +111,9 @@ def follow_agent(context: SweepContext, job: Job, record: TestRecord, *, is_adop
 
 async def pull_to_finish(
     context: SweepContext, job: Job, agent: AgentAddress, end: AgentEnd
-) -> tuple[Pulled, AgentEnd]:
+) -> tuple[PulledOutput, AgentEnd]:
     """Pull the work of an agent, and return it with the end that counts."""
-    context.record(Harvesting(test=job.key, source=end.value))
+    context.record(Pulling(test=job.key, source=end.value))
     pulled = await pull_for(context, job, agent)
     for note in pulled.notes:
         context.note(note, level="warning", test=job.key)
@@ -121,9 +121,9 @@ async def pull_to_finish(
     return pulled, AgentEnd.ARCHIVE if pulled.has_output else end
 
 
-async def pull_for(context: SweepContext, job: Job, agent: AgentAddress) -> Pulled:
+async def pull_for(context: SweepContext, job: Job, agent: AgentAddress) -> PulledOutput:
     """Pull the work of an agent."""
-    await bring_recording(context, agent, context.state.record_of(job.key).attempt)
+    await bring_recording(context, agent, context.state.record_of(job.key).launch)
     branch = context.state.record_of(job.key).branch
     return await pull_work(
         context.hosts[agent.host],
@@ -143,13 +143,13 @@ RECORD_LIMIT: Final = 1 << 20
 _PLAIN_WORDS: Final = re.compile(r"[\w.@+ -]+")
 
 
-async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCAL_HOST) -> None:
+async def launch(context: SweepContext, job: Job, launch_number: int, host: str = LOCAL_HOST) -> None:
     """Create the agent of a job and record it. Raise AdapterError if that fails."""
     spec, state = context.spec, context.state
     number = free_number(record.number for record in state.tests() if record.state in LIVING_STATES)
-    context.record(Launching(test=job.key, attempt=attempt, number=number, host=host))
+    context.record(Launching(test=job.key, launch=launch_number, number=number, host=host))
     record = state.record_of(job.key)
-    address = context.address_of(record.agent, attempt, host)
+    address = context.address_of(record.agent, launch_number, host)
     own = context.work_folder(job.key)
     around = await surroundings_of(context, address, own)
     # The prompt for a tutorial's blocks reads all its tests from git.
@@ -166,8 +166,8 @@ async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCA
         # The `mngr create` of a killed engine may have continued.
         if await recorded_name(context.hosts, address) is not None:
             is_adopted = True
-        elif await _earlier_agents(context, record.agent, attempt, host):
-            raise AdapterError(f"the agent of an earlier attempt is still there: {record.agent}") from None
+        elif await _earlier_agents(context, record.agent, launch_number, host):
+            raise AdapterError(f"the agent of an earlier launch is still there: {record.agent}") from None
         else:
             raise UsageError(
                 f"mngr has another agent named {record.agent}, which this sweep did not create", "rename or destroy it"
@@ -176,13 +176,13 @@ async def launch(context: SweepContext, job: Job, attempt: int, host: str = LOCA
         dialog = await _dialog_at_start(context, address)
         if not dialog:
             raise
-        await clear_debris(context, record.agent, attempt, host)
+        await clear_debris(context, record.agent, launch_number, host)
         hint = agent_type_of_sweep(spec).start_dialog_hint
         raise UsageError(f"a dialog blocks the start of its program: {dialog}", hint) from None
     await protect(context, address)
     if spec.is_recorded:
-        await record_agent(context, address, attempt)
-    context.record(launched_event(job.key, address, is_adopted=is_adopted, own_folder=around.folder))
+        await record_agent(context, address, launch_number)
+    context.record(launched_event(job.key, address, is_adopted=is_adopted, agent_dir=around.folder))
 
 
 async def surroundings_of(context: SweepContext, address: AgentAddress, own: Path) -> AgentPaths:
@@ -213,27 +213,27 @@ async def _dialog_at_start(context: SweepContext, address: AgentAddress) -> str:
     return find_dialog(screens.get(address.session) or "", agent_type_of_sweep(context.spec).dialog_signs)
 
 
-async def clear_debris(context: SweepContext, agent: str, attempt: int, host: str = LOCAL_HOST) -> None:
+async def clear_debris(context: SweepContext, agent: str, launch_number: int, host: str = LOCAL_HOST) -> None:
     """Remove the remains of this sweep's failed launches from a host, but no other agent of the same name."""
-    for address in await _earlier_agents(context, agent, attempt + 1, host):
+    for address in await _earlier_agents(context, agent, launch_number + 1, host):
         await destroy_agent(context, address)
 
 
-async def remove_earlier_agents(context: SweepContext, agent: str, attempts: int) -> int:
-    """Remove the agents of the first `attempts` attempts and all that follow; return the number of attempts.
+async def remove_earlier_agents(context: SweepContext, agent: str, launches: int) -> int:
+    """Remove the agents of the first `launches` launches and all that follow; return the number of launches.
 
     An older journal does not contain all of them.
     """
     number = 0
-    while number < attempts or await recorded_name(context.hosts, context.address_of(agent, number + 1)) == agent:
+    while number < launches or await recorded_name(context.hosts, context.address_of(agent, number + 1)) == agent:
         number += 1
         await destroy_agent(context, context.address_of(agent, number))
     return number
 
 
-async def _earlier_agents(context: SweepContext, agent: str, attempt: int, host: str) -> list[AgentAddress]:
-    """Return the agents of earlier attempts that are still on a host."""
-    addresses = [context.address_of(agent, number, host) for number in range(1, attempt)]
+async def _earlier_agents(context: SweepContext, agent: str, launch_number: int, host: str) -> list[AgentAddress]:
+    """Return the agents of earlier launches that are still on a host."""
+    addresses = [context.address_of(agent, number, host) for number in range(1, launch_number)]
     return [address for address in addresses if await recorded_name(context.hosts, address) == agent]
 
 

@@ -18,26 +18,26 @@ from urllib.parse import urlsplit
 
 from swarm_tui.adapters.processes.run import run_process
 from swarm_tui.errors import SwarmError, UsageError
-from swarm_tui.failures.events import PatternRaised
+from swarm_tui.failures.events import AlertRaised
 from swarm_tui.hosts.events import HostLost
 from swarm_tui.integrator.events import Integrated, IntegrationFailed
-from swarm_tui.journal.events import EngineEnded, Harvested, Seen
+from swarm_tui.journal.events import AgentStateChanged, EngineEnded, Pulled
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.since import Changes, JournalPosition, change_words, changes_between, moment_of
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.user_files import config_file, config_table, read_config, read_seen, state_folder
-from swarm_tui.limits.events import LoginLost, Stuck
+from swarm_tui.limits.events import AgentStuck, LoginLost
 from swarm_tui.model.event import Event, TestEvent
 from swarm_tui.model.masking import mask_secrets
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
-from swarm_tui.money.events import BudgetBlind, BudgetSpent, OverBudget
+from swarm_tui.money.events import AgentOverBudget, BudgetReached, BudgetUnknownPrice
 from swarm_tui.sweep.context import SweepContext
 
 if TYPE_CHECKING:
-    from swarm_tui.model.shapes import ShownNotice
+    from swarm_tui.model.shapes import NotificationJson
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Notification(NamedTuple):
     """One event of a notification."""
 
     kind: str
-    """A condition of `swarm-tui wait`, such as `asks` or `failed`."""
+    """A condition of `swarm-tui wait`, such as `question` or `error`."""
     seq: int
     at: float
     test: str
@@ -111,21 +111,21 @@ def notification_for(event: Event) -> Notification | None:
 
 def _kind_of(event: Event) -> str | None:
     match event:
-        case Seen(state=State.WAITING):
-            return "asks"
-        case Harvested(result=Result.FAILED) | IntegrationFailed():
-            return "failed"
-        case Harvested(result=Result.BLOCKED):
+        case AgentStateChanged(state=State.WAITING):
+            return "question"
+        case Pulled(result=Result.ERROR) | IntegrationFailed():
+            return "error"
+        case Pulled(result=Result.BLOCKED):
             return "blocked"
-        case PatternRaised():
+        case AlertRaised():
             return "alert"
-        case Stuck() if event.reason:
+        case AgentStuck() if event.reason:
             return "stuck"
         case LoginLost():
             return "login-lost"
         case HostLost():
             return "host-lost"
-        case BudgetSpent() | BudgetBlind() | OverBudget():
+        case BudgetReached() | BudgetUnknownPrice() | AgentOverBudget():
             return "over-budget"
         case Integrated() if event.fixes:
             return "fixes"
@@ -138,12 +138,12 @@ def _kind_of(event: Event) -> str | None:
 
 def is_still_news(notice: Notification, state: SweepState) -> bool:
     """Return whether a notification is still relevant. A question may have been answered since."""
-    if notice.kind not in ("asks", "stuck"):
+    if notice.kind not in ("question", "stuck"):
         return True
     record = state.records.get(notice.test) or state.integrator
     if record is None:
         return False
-    return record.state is State.WAITING if notice.kind == "asks" else bool(record.stuck)
+    return record.state is State.WAITING if notice.kind == "question" else bool(record.stuck)
 
 
 def message_of(notices: Sequence[Notification], changes: Changes) -> str:
@@ -160,7 +160,7 @@ _WITH_TEXT: Final = frozenset({"alert", "stuck", "login-lost", "host-lost"})
 
 def describe_notifications(
     spec: SweepSpec, state: SweepState, notices: Iterable[Notification], text: str
-) -> ShownNotice:
+) -> NotificationJson:
     """Return a notification as data for a command or a webhook."""
     events = list(notices)
     return {

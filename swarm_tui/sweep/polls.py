@@ -12,7 +12,7 @@ from swarm_tui.agents.contract import OUTPUT_FOLDER
 from swarm_tui.errors import SwarmError
 from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.hosts.registry import Hosts
-from swarm_tui.journal.work_events import Edited, FileEdit, parse_edits
+from swarm_tui.journal.work_events import FileEdit, FilesEdited, parse_edits
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.sweep.agent_context import AgentWatches
 from swarm_tui.sweep.context import SweepContext
@@ -92,7 +92,7 @@ class EditWatch:
             for test, edits in zip(tests, found, strict=False):
                 record = self.context.state.records.get(test)
                 if record is not None and record.edits != edits and not record.is_finished:
-                    self.context.record(Edited(test=test, edits=edits))
+                    self.context.record(FilesEdited(test=test, edits=edits))
 
     async def _ask(self, agents: Sequence[AgentAddress]) -> list[tuple[FileEdit, ...]]:
         """Return the edits of agents on one host; nothing if the host does not answer."""

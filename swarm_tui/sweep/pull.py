@@ -36,7 +36,7 @@ from swarm_tui.model.report import OUTCOME_SIZE_LIMIT, AgentReport
 from swarm_tui.model.text import plain
 from swarm_tui.transcripts.entries import record_time
 from swarm_tui.transcripts.locate import (
-    HARVESTED_NAME,
+    PULLED_TRANSCRIPT,
     SCREEN_NAME,
     TranscriptSources,
     choose_transcript,
@@ -423,14 +423,14 @@ SUBAGENTS_LIMIT: Final = 200
 # Larger logs are not merged: the transcript is then only the agent's own.
 MERGED_LIMIT: Final = 100_000_000
 SCREEN_HISTORY: Final = 2_000
-# Has the id of the agent whose output is unpacked, because the output of an earlier attempt does not count.
+# Has the id of the agent whose output is unpacked, because the output of an earlier launch does not count.
 _SOURCE_FILE: Final = ".pulled-from"
 UNPACKED_FOLDER: Final = ".pulling"
 HANDED_IN: Final = (PACKED_OUTPUT_FOLDER, BUNDLE_FILE)
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
+class PulledOutput:
     """The pulled work of an agent."""
 
     has_output: bool = False
@@ -455,7 +455,7 @@ async def pull_work(
     ref: str,
     held: str,
     sources: TranscriptSources,
-) -> Pulled:
+) -> PulledOutput:
     """Pull output, commits, transcript, screen and uncommitted work of one agent into a folder of the sweep.
 
     Neither ResourceShortage nor HostUnreachable is the agent's fault: its work can be pulled again.
@@ -482,7 +482,7 @@ async def pull_work(
     except OSError as error:
         problem = f"cannot write {error.filename or folder}: {error.strerror or error}"
         raise resource_shortage(error) or SwarmError(problem) from error
-    return Pulled(problem == "", problem or "", None, fetched, has_uncommitted, tuple(notes))
+    return PulledOutput(problem == "", problem or "", None, fetched, has_uncommitted, tuple(notes))
 
 
 def was_pulled(folder: Path, agent_id: str) -> bool:
@@ -600,7 +600,7 @@ async def pull_transcript(host: Host, agent: AgentAddress, folder: Path, sources
     path = choose_transcript((file.path for file in files), sources, agent.agent_id)
     if path is None:
         return
-    await host.fetch_file(AgentFile(agent, path).full_path, folder / HARVESTED_NAME, limit=TRANSCRIPT_LIMIT)
+    await host.fetch_file(AgentFile(agent, path).full_path, folder / PULLED_TRANSCRIPT, limit=TRANSCRIPT_LIMIT)
     logs = subagent_logs((file.path for file in files), sources, path)[:SUBAGENTS_LIMIT]
     if not logs or sum(file.size for file in files) > MERGED_LIMIT:
         return
@@ -608,7 +608,7 @@ async def pull_transcript(host: Host, agent: AgentAddress, folder: Path, sources
     try:
         for log, draft in zip(logs, drafts, strict=True):
             await host.fetch_file(AgentFile(agent, log).full_path, draft, limit=MERGED_LIMIT)
-        await asyncio.to_thread(_merge_logs, folder / HARVESTED_NAME, [draft for draft in drafts if draft.exists()])
+        await asyncio.to_thread(_merge_logs, folder / PULLED_TRANSCRIPT, [draft for draft in drafts if draft.exists()])
     finally:
         for draft in drafts:
             draft.unlink(missing_ok=True)

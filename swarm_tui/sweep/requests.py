@@ -12,14 +12,14 @@ from swarm_tui.failures.events import QueueHeld, QueueReleased
 from swarm_tui.integrator.events import Revision
 from swarm_tui.journal.events import RequestAnswered, SlotsChanged
 from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
-from swarm_tui.limits.events import dial_words
+from swarm_tui.limits.events import throttle_text
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.options import is_possible_budget
 from swarm_tui.model.questions import rule_problem
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.money.events import BudgetChanged
-from swarm_tui.questions.events import RuleEnded, RuleMade
+from swarm_tui.questions.events import RuleAdded, RuleRemoved
 from swarm_tui.sweep.agent import Stop
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.run import RunningSweep
@@ -60,13 +60,15 @@ class RequestHandler:
             case _ if request.tests and not self._known(request.tests):
                 # All tests are unknown. In an event, no tests would mean all tests.
                 self._answer(request, problem=self._problem_of_unknown(request.tests))
-            case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE | RequestKind.REVISE if not request.tests:
+            case RequestKind.STOP | RequestKind.RETRY | RequestKind.MESSAGE | RequestKind.SEND_BACK if (
+                not request.tests
+            ):
                 self._answer(request, problem="no test is named")
             case RequestKind.STOP:
                 self._stop(request, by)
             case RequestKind.RETRY:
                 self._retry(request, by)
-            case RequestKind.REVISE:
+            case RequestKind.SEND_BACK:
                 self._revise(request, by)
             case RequestKind.HOLD:
                 self._context.record(QueueHeld(tests=self._known(request.tests), reason=f"asked for by {by}"))
@@ -88,9 +90,9 @@ class RequestHandler:
                 self._answer(request, problem="no question is named")
             case RequestKind.ANSWER:
                 group.create_task(self._answer_items(request, by))
-            case RequestKind.MAKE_RULE:
+            case RequestKind.ADD_RULE:
                 self._make_rule(request, by)
-            case RequestKind.END_RULE:
+            case RequestKind.REMOVE_RULE:
                 self._end_rule(request, by)
             case RequestKind.INTEGRATE:
                 is_wanted = self._context.spec.integrator != "none"
@@ -130,7 +132,7 @@ class RequestHandler:
             record = self._context.state.record_of(test)
             number = 1 + (record.revision.number if record.revision is not None else 0)
             hunk = plain_lines(request.hunk or "")[:COMMENT_LIMIT]
-            tip = record.harvest.tip
+            tip = record.pulled.tip
             first_tip = record.revision.first_tip if record.revision is not None else ""
             revision = Revision(
                 fix=request.fix or "", comment=comment, hunk=hunk, by=by, tip=tip, first_tip=first_tip or tip,
@@ -147,7 +149,7 @@ class RequestHandler:
         state = self._context.state
         details = (
             idle_slots(request.slots, len(state.records)),
-            dial_words(state.access.dial, state.slots, time.time()),
+            throttle_text(state.access.throttle, state.slots, time.time()),
         )
         self._answer(request, detail="; ".join(filter(None, details)))
 
@@ -186,14 +188,14 @@ class RequestHandler:
         rule = structs.replace(request.rule, id=f"r{state.rules_made + 1}", by=by)
         problem = rule_problem(rule, state.rules.values())
         if not problem:
-            self._context.record(RuleMade(rule=rule))
+            self._context.record(RuleAdded(rule=rule))
         self._answer(request, problem=problem, detail=f"it is rule {rule.id}")
 
     def _end_rule(self, request: Request, by: str) -> None:
         if (request.text or "") not in self._context.state.rules:
             self._answer(request, problem="there is no such rule any more")
             return
-        self._context.record(RuleEnded(rule=request.text or "", by=by))
+        self._context.record(RuleRemoved(rule=request.text or "", by=by))
         self._answer(request)
 
     def _known(self, tests: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from swarm_tui.agents.judging import ENDED_BY_ITSELF, AgentEnd
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentStatus, HostUnreachable, ReadRequest
 from swarm_tui.hosts.registry import open_hosts
-from swarm_tui.journal.events import AgentsStopped, Harvested, Queued
+from swarm_tui.journal.events import AgentsStopped, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder, runs_folder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
@@ -93,11 +93,11 @@ class Resumer:
         if not record.is_finished:
             report = PulledWork(errored=True, end=AgentEnd.NOT_LAUNCHED.value)
             reason = "lines of the journal are lost, so its agent is unknown"
-            self.context.record(Harvested(test=record.test, result=Result.FAILED, reason=reason, harvest=report))
+            self.context.record(Pulled(test=record.test, result=Result.ERROR, reason=reason, pulled=report))
 
     def _resume_unseen(self, record: TestRecord, reason: str) -> None:
         """Resume a test whose agent's host does not answer. The journal's state counts until the host is back."""
-        if record.state in (State.RUNNING, State.WAITING, State.HARVESTING):
+        if record.state in (State.RUNNING, State.WAITING, State.PULLING):
             self._watch(record.test)
         elif record.state is State.LAUNCHING:
             self._queued_again.append((record, None, f"its launch was interrupted, and {reason}"))
@@ -117,14 +117,14 @@ class Resumer:
             case State.LAUNCHING:
                 is_living = agent is not None and agent.state != "STOPPED"
                 await self._adopt_or_queue(record, agent, "its launch was interrupted", is_living=is_living)
-            case State.RUNNING | State.WAITING | State.HARVESTING:
+            case State.RUNNING | State.WAITING | State.PULLING:
                 await self._resume_working(record, agent)
             case State.STOPPED if record.reason == SWEEP_STOPPED:
                 # It may have submitted its work after the stop was recorded.
                 await self._adopt_or_queue(record, agent, "the sweep was resumed")
-            case State.DONE if record.harvest.end == AgentEnd.OUT_OF_RESOURCES:
+            case State.DONE if record.pulled.end == AgentEnd.OUT_OF_RESOURCES:
                 await self._adopt_or_queue(record, agent, "this machine had run out of resources")
-            case State.DONE if self.is_relaunching and record.harvest.end in LOST_ENDS:
+            case State.DONE if self.is_relaunching and record.pulled.end in LOST_ENDS:
                 self._queued_again.append((record, agent, f"relaunched: {record.reason}"))
 
     async def _resume_working(self, record: TestRecord, agent: AgentStatus | None) -> None:
@@ -151,8 +151,8 @@ class Resumer:
 
     def _own_agent(self, record: TestRecord, agents: Mapping[str, AgentStatus]) -> AgentStatus | None:
         """Return the agent of a test if this sweep has created it."""
-        attempts = range(record.attempt, 0, -1)
-        ids = (agent_id_of(self.context.spec, record.agent, attempt) for attempt in attempts)
+        launches = range(record.launch, 0, -1)
+        ids = (agent_id_of(self.context.spec, record.agent, launch_number) for launch_number in launches)
         return next((agents[agent_id] for agent_id in ids if agent_id in agents), None)
 
     async def _adopt_or_queue(

@@ -12,11 +12,11 @@ from swarm_tui.adapters.file_notices import FileNotices, NoticedFile
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.errors import JournalError, ResourceShortage, SwarmError, resource_shortage
 from swarm_tui.hosts.protocol import HostUnreachable
-from swarm_tui.journal.events import ProbeFailed, ProbeRecovered
+from swarm_tui.journal.events import PollFailed, PollRecovered
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import LOCAL_HOST
-from swarm_tui.sweep.agent import SWEEP_STOPPED, Agent, Checked, HostGone, NoHost, Slot, Stop, run_agent
+from swarm_tui.sweep.agent import SWEEP_STOPPED, Agent, Checked, HostAbandoned, NoHost, Slot, Stop, run_agent
 from swarm_tui.sweep.agent_context import integrator_of
 from swarm_tui.sweep.answers import AnswerDelivery
 from swarm_tui.sweep.context import SweepContext
@@ -389,11 +389,11 @@ class RunningSweep:
         except HostUnreachable as error:
             if not self._is_stale:
                 self._is_stale = True
-                self.context.record(ProbeFailed(reason=str(error)))
+                self.context.record(PollFailed(reason=str(error)))
             return
         if self._is_stale:
             self._is_stale = False
-            self.context.record(ProbeRecovered())
+            self.context.record(PollRecovered())
         clock = time.time()
         doubtful = [watch.address for watch in self.watches.values() if watch.needs_screen(now, clock)]
         screens = await self._screens.read(doubtful)
@@ -425,7 +425,7 @@ class RunningSweep:
         for test, watch in self.watches.items():
             name = watch.address.host
             if name in changes.gone and self.agents[test].is_idle:
-                self.agents[test].tell(HostGone(f"{name} was given up: {self.context.state.hosts[name].reason}"))
+                self.agents[test].tell(HostAbandoned(f"{name} was given up: {self.context.state.hosts[name].reason}"))
         if self.new_hosts is not None:
             self.new_hosts.look(self)
 

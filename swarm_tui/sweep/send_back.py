@@ -36,7 +36,7 @@ def revision_error(context: SweepContext, test: str, fix: str, comment: str) -> 
         return "fixes of a tutorial sweep cannot be sent back"
     if not record.is_finished:
         return "its agent is already working"
-    if not record.harvest.tip or repository.find(record.harvest.tip) is None:
+    if not record.pulled.tip or repository.find(record.pulled.tip) is None:
         return "its agent's commits are gone: retry its test instead"
     if repository.is_shallow:
         return "in a shallow clone, no agent can continue from another's commits"
@@ -62,7 +62,7 @@ async def integrate_pending(context: SweepContext) -> None:
     waiting = [
         record.test
         for record in context.state.tests()
-        if record.revision is not None and record.is_finished and record.harvest.tip not in ("", record.revision.tip)
+        if record.revision is not None and record.is_finished and record.pulled.tip not in ("", record.revision.tip)
     ]
     if not waiting or not context.state.integration.tip:
         return
@@ -87,14 +87,14 @@ def _replace_fix(context: SweepContext, record: TestRecord, revision: Revision |
     assert revision is not None, "it was sent back"
     repository, spec, old_tip = context.repository, context.spec, context.state.integration.tip
     commits = read_commits(repository, spec.base, old_tip)
-    made = read_commits(repository, revision.tip, record.harvest.tip) if record.harvest.tip != revision.tip else ()
+    made = read_commits(repository, revision.tip, record.pulled.tip) if record.pulled.tip != revision.tip else ()
     if not made:
-        raise UsageError(f"its agent has no new commit: {plain(record.harvest.summary, 300)}")
+        raise UsageError(f"its agent has no new commit: {plain(record.pulled.summary, 300)}")
     files = frozenset(known.file for known in context.state.tests() if known.file)
     places = _places(commits, revision.fix, made, files)
     with ObjectSpace(repository) as space:
         new_ids, tip = _build(space, spec.base, repository.tree_of(spec.base), places)
-        space.copy_to_repository(tip, known=[old_tip, record.harvest.tip])
+        space.copy_to_repository(tip, known=[old_tip, record.pulled.tip])
     # The old commits stay until the sweep is cleaned, because reviews show the difference to them.
     repository.update_ref(f"{before_refs(spec)}{old_tip[:12]}", old_tip, old=None)
     set_branch(repository, spec, tip)

@@ -12,7 +12,7 @@ from swarm_tui.model.results import LIVING_STATES, State
 CREATES_AT_ONCE: Final = 3
 LAUNCH_PAUSES: Final = (2.0, 10.0)
 """Seconds to wait after each failed launch of an agent except the last."""
-LAUNCH_ATTEMPTS: Final = len(LAUNCH_PAUSES) + 1
+MAX_LAUNCHES: Final = len(LAUNCH_PAUSES) + 1
 SHORTAGE_PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
 """The same if this machine lacked resources, and for pulling an agent's work."""
 

@@ -19,7 +19,7 @@ from swarm_tui.adapters.processes.run import is_alive, start_detached
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.files import open_regular
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import EngineStarted, Noted, Queued
+from swarm_tui.journal.events import EngineStarted, LogMessage, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.model.spec import SweepSpec, SweptTest
@@ -70,7 +70,7 @@ def write_sweep(folder: SweepFolder, spec: SweepSpec, tests: Iterable[SweptTest]
         for test in spec.tests:
             writer.append(Queued(**structs.asdict(test)))
         for sentence in spec.left_out:
-            writer.append(Noted(level="warning", text=f"left out: {sentence}"))
+            writer.append(LogMessage(level="warning", text=f"left out: {sentence}"))
         writer.sync()
 
 

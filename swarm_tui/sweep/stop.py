@@ -18,7 +18,7 @@ from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.events import AgentsStopped
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.results import State
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.pull import pull_transcript
 from swarm_tui.sweep.watch import AgentFollower, read_new_events
@@ -136,7 +136,10 @@ class Stopper:
         ids = {watch.task.key: watch.address.agent_id for watch in watches}
         for event in events:
             # The test may have another agent by now.
-            if isinstance(event, Spent) and self._context.state.record_of(event.test).agent_id == ids[event.test]:
+            if (
+                isinstance(event, UsageReported)
+                and self._context.state.record_of(event.test).agent_id == ids[event.test]
+            ):
                 self._context.record(event)
 
     def _forget_branches(self, names: set[str]) -> None:
@@ -147,7 +150,7 @@ class Stopper:
                 continue
             name = branch_ref(record.branch)
             tip = repository.ref(name)
-            if tip is not None and tip in (record.harvest.tip, self._context.spec.base):
+            if tip is not None and tip in (record.pulled.tip, self._context.spec.base):
                 repository.delete_ref(name, old=tip)
 
 

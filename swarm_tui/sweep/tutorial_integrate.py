@@ -13,7 +13,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.trees import TreeEntry
 from swarm_tui.integrator.branches import AgentCommit
 from swarm_tui.integrator.build import conflict_reason
-from swarm_tui.integrator.events import Integrated, Integrating
+from swarm_tui.integrator.events import Integrated, IntegrationStarted
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.pulled import ChangeStatus, EscalationKind, without_marks
@@ -107,9 +107,9 @@ class _Branch:
 
 async def integrate_blocks(context: SweepContext) -> None:
     """Make the integrated branch of a sweep over a tutorial; raise SwarmError when that is not possible."""
-    harvested = [record for record in context.state.tests() if record.state is State.DONE and record.harvest.tip]
-    context.record(Integrating(by="builtin", branches=len(harvested)))
-    branch, open_blocks = await asyncio.to_thread(_build_branch, context, harvested)
+    pulled = [record for record in context.state.tests() if record.state is State.DONE and record.pulled.tip]
+    context.record(IntegrationStarted(by="builtin", branches=len(pulled)))
+    branch, open_blocks = await asyncio.to_thread(_build_branch, context, pulled)
     is_made = branch.commit != context.spec.base
     outcome = _outcome(branch, context, open_blocks)
     write_outcome(context, outcome)
@@ -131,11 +131,11 @@ def _build_branch(context: SweepContext, records: Sequence[TestRecord]) -> tuple
     reader = reader_of(spec, repository)
     with ObjectSpace(repository) as space:
         for record in records:
-            taken = {change.commit for change in record.harvest.changes if change.status == ChangeStatus.SUCCEEDED}
-            for change in record.harvest.changes:
+            taken = {change.commit for change in record.pulled.changes if change.status == ChangeStatus.SUCCEEDED}
+            for change in record.pulled.changes:
                 if change.status != ChangeStatus.SUCCEEDED:
                     branch.left_out.append(LeftOut(branch=record.branch, commit=change.commit, reason=change.summary))
-            for commit in commits_of(context, record, record.harvest.tip) if taken else ():
+            for commit in commits_of(context, record, record.pulled.tip) if taken else ():
                 if commit.id in taken:
                     _cherry_pick(space, branch, record, commit, spec.sweep)
         if branch.commit != spec.base:
@@ -157,7 +157,7 @@ def _cherry_pick(space: ObjectSpace, branch: _Branch, record: TestRecord, commit
         branch.left_out.append(LeftOut(branch=record.branch, commit=commit.id, reason=reason))
     elif step.tree != branch.tree:
         new = CommitBuilder(space, branch.commit).add(step.tree, _message(commit, record, sweep), like=commit)
-        why = next((change.summary for change in record.harvest.changes if change.commit == commit.id), "")
+        why = next((change.summary for change in record.pulled.changes if change.commit == commit.id), "")
         branch.add_commit(new, step.tree, why, [record])
 
 

@@ -19,7 +19,7 @@ from swarm_tui.agents.prompting import FILL_TEMPLATE, SYNC_TEMPLATE, render_tuto
 from swarm_tui.errors import ResourceShortage, SwarmError
 from swarm_tui.integrator.branches import AgentCommit, read_branch
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
-from swarm_tui.journal.events import Harvested
+from swarm_tui.journal.events import Pulled
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.pulled import (
     BLOCKING_KINDS,
@@ -36,7 +36,7 @@ from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.copies import task_for
-from swarm_tui.sweep.pull import Pulled
+from swarm_tui.sweep.pull import PulledOutput
 from swarm_tui.testing.copies import TestCopies
 from swarm_tui.testing.settings import settings_of_sweep
 from swarm_tui.tutorial.judging import (
@@ -141,20 +141,20 @@ class _Judged:
     """The items that are not done, each with the reason."""
 
 
-async def judge_batch(context: SweepContext, record: TestRecord, pulled: Pulled, harvested: Harvested) -> Harvested:
+async def judge_batch(context: SweepContext, record: TestRecord, pulled: PulledOutput, event: Pulled) -> Pulled:
     """Return the event of a batch with its judgement. The event of a failed or stopped agent stays unchanged."""
     outcome = pulled.outcome
     if outcome is None or outcome.errored:
-        return harvested
+        return event
     try:
         judged = await _judge(context, record, pulled.fetched.tip, _titles_without_command(outcome))
     except ResourceShortage:
         raise
     except SwarmError as error:
         reason = f"its commits cannot be judged: {plain(str(error), 200)}"
-        report = structs.replace(harvested.harvest, errored=True, changes=())
-        return structs.replace(harvested, result=Result.FAILED, reason=reason, harvest=report)
-    judgement = _with_judgement(context.spec, harvested, judged)
+        report = structs.replace(event.pulled, errored=True, changes=())
+        return structs.replace(event, result=Result.ERROR, reason=reason, pulled=report)
+    judgement = _with_judgement(context.spec, event, judged)
     reason = ". ".join(filter(None, (judgement.reason, *pulled.fetched.remarks)))
     return structs.replace(judgement, reason=plain(reason, 600))
 
@@ -250,17 +250,17 @@ def _titles_without_command(outcome: AgentReport) -> list[str]:
     return [title for title in titles if isinstance(title, str)] if isinstance(titles, list) else []
 
 
-def _with_judgement(spec: SweepSpec, harvested: Harvested, judged: _Judged) -> Harvested:
+def _with_judgement(spec: SweepSpec, event: Pulled, judged: _Judged) -> Pulled:
     changes = tuple(_change(spec, verdict, judged.commits[verdict.commit]) for verdict in judged.verdicts)
-    escalations = tuple(_escalations(spec, harvested.harvest.escalations, judged))
+    escalations = tuple(_escalations(spec, event.pulled.escalations, judged))
     report = structs.replace(
-        harvested.harvest,
+        event.pulled,
         changes=changes,
         escalations=escalations,
         passing_before=False,
         passing_after=not judged.unfinished,
     )
-    return structs.replace(harvested, harvest=report, **_result(spec, judged, escalations))
+    return structs.replace(event, pulled=report, **_result(spec, judged, escalations))
 
 
 def _result(spec: SweepSpec, judged: _Judged, escalations: Sequence[Escalation]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from swarm_tui.journal.folder import SweepFolder, write_beside
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.text import plain
 from swarm_tui.sweep.context import SweepContext
-from swarm_tui.transcripts.locate import HARVESTED_NAME
+from swarm_tui.transcripts.locate import PULLED_TRANSCRIPT
 
 _BEFORE_FILE: Final = "checkout.json"
 _SHORT: Final = 10
@@ -142,7 +142,7 @@ def _makers_of(context: SweepContext, changes: Iterable[CheckoutDifference]) -> 
     in_root: list[str] = []
     for record in context.state.tests() if wanted else ():
         try:
-            content = read_regular(context.folder.agent(record.agent) / HARVESTED_NAME, _TRANSCRIPT_LIMIT)
+            content = read_regular(context.folder.agent(record.agent) / PULLED_TRANSCRIPT, _TRANSCRIPT_LIMIT)
         except OSError:
             continue
         for change, found in forms.items():

@@ -60,7 +60,7 @@ LEAST_TIMEOUT: Final = 600.0
 
 def is_unchecked(record: TestRecord) -> bool:
     """Return whether a test's result is a claim that a run of the test would confirm or refute."""
-    check = record.harvest.check
+    check = record.pulled.check
     return record.state is State.DONE and record.result is Result.CLAIMED and check is not None and check.is_open
 
 
@@ -146,8 +146,8 @@ class ClaimChecks:
             said = error.message if isinstance(error, SwarmError) else str(error)
             runs = OwnRuns(impossible=plain(said, 200) or type(error).__name__)
         now = self._context.state.record_of(record.test)
-        is_same = (now.attempt, now.harvest.tip) == (record.attempt, record.harvest.tip)
-        check = record.harvest.check
+        is_same = (now.launch, now.pulled.tip) == (record.launch, record.pulled.tip)
+        check = record.pulled.check
         if check is None or not is_same or not is_unchecked(now):
             # The test was queued again during the check.
             return
@@ -161,11 +161,11 @@ class ClaimChecks:
         context = self._context
         if not context.spec.python:
             return OwnRuns(impossible="the project's Python is unknown")
-        if not record.harvest.tip and record.baseline is Baseline.GREEN:
+        if not record.pulled.tip and record.baseline is Baseline.GREEN:
             # The baseline has run it on this commit.
             return OwnRuns(("passed",))
         runs = await run_claimed(context, self._runner_on(_host_of(record)), record)
-        if runs.impossible or not record.harvest.tip:
+        if runs.impossible or not record.pulled.tip:
             return runs
         doubts = await asyncio.to_thread(_doubts, context, record)
         return replace(runs, doubts=doubts, is_other_code=any(doubt.endswith(LOADED_BEFORE) for doubt in doubts))
@@ -179,7 +179,7 @@ class ClaimChecks:
 async def run_claimed(context: SweepContext, runner: ClaimRunner, record: TestRecord) -> OwnRuns:
     """Run a test on the commit that its agent submitted, and again if it does not pass."""
     test, base = record.test, context.spec.base
-    commit, timeout = record.harvest.tip or base, _timeout(context, record)
+    commit, timeout = record.pulled.tip or base, _timeout(context, record)
     first = await runner.run(commit, test, timeout)
     outcomes, texts = [first.outcomes.get(test, MISSING)], [first.failures.get(test, "") or first.complaint]
     while outcomes[-1] == "failed" and len(outcomes) < RUNS_IF_FAILED:
@@ -198,7 +198,7 @@ async def run_claimed(context: SweepContext, runner: ClaimRunner, record: TestRe
         if not at_base.is_green(test):
             what = f"with {runner.confinement} (--confine) it does not pass on the base either"
             return OwnRuns(impossible=f"{what}: {failure}")
-    return OwnRuns(tuple(outcomes), failure, has_uncommitted=record.harvest.has_uncommitted)
+    return OwnRuns(tuple(outcomes), failure, has_uncommitted=record.pulled.has_uncommitted)
 
 
 def _timeout(context: SweepContext, record: TestRecord) -> float:
@@ -208,7 +208,7 @@ def _timeout(context: SweepContext, record: TestRecord) -> float:
 
 def _doubts(context: SweepContext, record: TestRecord) -> tuple[str, ...]:
     """Return the changes of the agent that affect how tests are run, such as one of conftest.py."""
-    repository, base, tip = context.repository, context.spec.base, record.harvest.tip
+    repository, base, tip = context.repository, context.spec.base, record.pulled.tip
     files = frozenset(known.file for known in context.state.tests() if known.file)
     try:
         changed = [

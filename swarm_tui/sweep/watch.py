@@ -21,16 +21,16 @@ from swarm_tui.agents.types import AgentType
 from swarm_tui.files import appending_descriptor
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState, FileSlice, FoundFile, ReadRequest
 from swarm_tui.hosts.registry import Hosts
-from swarm_tui.journal.events import Seen
+from swarm_tui.journal.events import AgentStateChanged
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.journal.work_events import Said
+from swarm_tui.journal.work_events import AgentOutput
 from swarm_tui.limits.events import ApiError
 from swarm_tui.model.event import Event
 from swarm_tui.model.questions import ClosedQuestion
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain, plain_lines
-from swarm_tui.money.events import Spent, most_dollars
-from swarm_tui.questions.events import BY_TYPING, AskClosed, Asked
+from swarm_tui.money.events import UsageReported, most_dollars
+from swarm_tui.questions.events import BY_TYPING, QuestionAsked, QuestionClosed
 from swarm_tui.sweep.agent_files import CommitLog, FileTail, ObservedFiles, TryReader
 from swarm_tui.transcripts.locate import choose_transcript, subagent_logs
 
@@ -45,7 +45,7 @@ class KeptTranscript:
         self._size = -1
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Append lines. The first ones replace the file, which may be from an earlier attempt."""
+        """Append lines. The first ones replace the file, which may be from an earlier launch."""
         content = b"".join(line + b"\n" for line in lines)
         if not content or self._size + len(content) > SIZE_LIMIT:
             return
@@ -99,30 +99,30 @@ class QuestionTracker:
 
     def continue_from(self, record: TestRecord) -> None:
         """Continue where the journal ends."""
-        self._open = {asked.ask.id for asked in record.asks}
-        self._recorded_until = record.asked_until
+        self._open = {each.question.id for each in record.open_questions}
+        self._recorded_until = record.questions_until
 
     def new_events(self, observer: AgentObserver) -> list[Event]:
         """Return the questions that were asked or closed since the last call."""
         events: list[Event] = []
         for ended in islice(observer.closed_questions.values(), self._ended, None):
             self._ended += 1
-            if ended.ask.id not in self._open and ended.ask.at > self._recorded_until:
-                events.append(Asked(test=self.test, ask=ended.ask))
-            elif ended.ask.id not in self._open:
+            if ended.question.id not in self._open and ended.question.at > self._recorded_until:
+                events.append(QuestionAsked(test=self.test, question=ended.question))
+            elif ended.question.id not in self._open:
                 continue
-            self._open.discard(ended.ask.id)
-            events.append(AskClosed(test=self.test, ask=ended.ask.id, why=self._why(ended)))
-        for identity, ask in observer.open_questions.items():
-            if identity not in self._open and ask.at > self._recorded_until:
+            self._open.discard(ended.question.id)
+            events.append(QuestionClosed(test=self.test, question=ended.question.id, why=self._why(ended)))
+        for identity, question in observer.open_questions.items():
+            if identity not in self._open and question.at > self._recorded_until:
                 self._open.add(identity)
-                events.append(Asked(test=self.test, ask=ask))
+                events.append(QuestionAsked(test=self.test, question=question))
         return events
 
     def _why(self, ended: ClosedQuestion) -> str:
         # If mngr does not soon see that a text has arrived, it presses Enter again, which answers a dialog.
         is_by_keys = ended.why in ("on the screen", "interrupted")
-        return BY_TYPING if is_by_keys and ended.ask.at <= self.typed_until else ended.why
+        return BY_TYPING if is_by_keys and ended.question.at <= self.typed_until else ended.why
 
 
 class WatchedTask(Protocol):
@@ -169,7 +169,7 @@ class AgentFollower:
     _recorded: TranscriptSummary = field(init=False)
     _observed_files: ObservedFiles | None = field(init=False)
     _asks: QuestionTracker = field(init=False)
-    _shown: Seen | None = None
+    _shown: AgentStateChanged | None = None
     """The last recorded state of the agent."""
     _searched_at: float = float("-inf")
     _said_at: float = float("-inf")
@@ -195,13 +195,13 @@ class AgentFollower:
         self._reader = TryReader(self.task.key, record.tries)
         self._recorded.last_line = record.last_line
         self._commit_log.continue_from(record.commits)
-        self._shown = Seen(
+        self._shown = AgentStateChanged(
             test=record.test,
             state=State.RUNNING,
             question=record.question,
             options=record.options,
-            condition=record.condition,
-            trouble=record.trouble,
+            status_detail=record.status_detail,
+            api_error=record.api_error,
         )
         self._asks.continue_from(record)
         self._was_active = True
@@ -310,7 +310,7 @@ class AgentFollower:
         ):
             self._has_written = False
             self._said_at, recorded.last_line = now, summary.last_line
-            events.append(Said(test=self.task.key, line=summary.last_line))
+            events.append(AgentOutput(test=self.task.key, line=summary.last_line))
         models = self.observer.models if self.observer is not None else ()
         if models:
             summary.models, summary.tokens = models, billed_tokens(models)
@@ -318,7 +318,7 @@ class AgentFollower:
         has_spent = (dollars, summary.tokens) != (recorded.dollars, recorded.tokens)
         if has_spent and now >= self._spent_at + SPENT_INTERVAL:
             self._spent_at, recorded.dollars, recorded.tokens = now, dollars, summary.tokens
-            spent = Spent(test=self.task.key, dollars=dollars, tokens=summary.tokens, models=summary.models)
+            spent = UsageReported(test=self.task.key, dollars=dollars, tokens=summary.tokens, models=summary.models)
             events.append(spent)
         return events
 
@@ -340,7 +340,7 @@ class AgentFollower:
 
     def observe(
         self, process: AgentState | None, now: float, clock: float, screen: str | None = None
-    ) -> tuple[Seen | None, AgentEnd | None]:
+    ) -> tuple[AgentStateChanged | None, AgentEnd | None]:
         """Return the change of state, or the end, that follows from the state of the agent's process.
 
         While the process lives, the agent's own files take precedence. `process` is None for an agent that does not
@@ -396,20 +396,20 @@ class AgentFollower:
             return replace(observation, question=observation.question + asked)
         return replace(observation, question=self._summary.question or "its turn is over")
 
-    def _record_observation(self, observation: Observation, now: float) -> Seen | None:
+    def _record_observation(self, observation: Observation, now: float) -> AgentStateChanged | None:
         """Return the event of an observation, or None if nothing has changed."""
         state: _Watched = State.WAITING if observation.needs_user else State.RUNNING
-        seen = Seen(
+        seen = AgentStateChanged(
             test=self.task.key,
             state=state,
             source=observation.source,
             question=observation.question,
             options=observation.options,
-            condition=observation.condition,
-            trouble=observation.api_error,
+            status_detail=observation.status_detail,
+            api_error=observation.api_error,
             needs_terminal=observation.needs_terminal,
         )
-        shown = self._shown or Seen(test=self.task.key, state=self.state, source=observation.source)
+        shown = self._shown or AgentStateChanged(test=self.task.key, state=self.state, source=observation.source)
         if state is self.state and seen == structs.replace(shown, source=seen.source):
             return None
         if state is State.WAITING and self.state is not State.WAITING:
@@ -434,7 +434,7 @@ class AgentFollower:
         observation = self.observer.observe(clock) if self.observer is not None else None
         if observation is not None:
             return observation.api_error
-        return self._shown.trouble if self._shown is not None else None
+        return self._shown.api_error if self._shown is not None else None
 
     def overdue_end(self, now: float) -> AgentEnd | None:
         """Return the end of an agent that has exceeded its time limit, or its limit for waiting."""

@@ -26,7 +26,7 @@ TRANSCRIPT_PATTERNS: Final = (
     "logs/*_transcript/events.jsonl",
 )
 """Patterns of transcripts in an agent's state folder: those of mngr, then the logs that mngr reads."""
-HARVESTED_NAME: Final = "transcript.jsonl"
+PULLED_TRANSCRIPT: Final = "transcript.jsonl"
 SCREEN_NAME: Final = "screen.txt"
 # mngr stores logs of its programs under this name, including the program that writes transcripts.
 _MNGR_LOGS: Final = "logs"
@@ -96,7 +96,7 @@ def find_transcript(
 
     For agents with subagents, the live file is the one that the engine writes, which includes the subagents.
     """
-    kept = agent_folder / HARVESTED_NAME if agent_folder is not None else None
+    kept = agent_folder / PULLED_TRANSCRIPT if agent_folder is not None else None
     has_kept = kept is not None and kept.is_file()
     live = Path(state_dir) if state_dir else None
     if live is not None and live.is_absolute():
@@ -112,7 +112,7 @@ def substitute_transcript(record: TestRecord, screen: str) -> bytes:
     """Return the tries and the screen of an agent without a transcript as records."""
     lines: list[bytes] = [_step("system", "This agent writes no transcript: these are its tries and its screen.", None)]
     if record.launched_at is not None:
-        lines.append(_step("system", f"launch {record.attempt or 1}", record.launched_at))
+        lines.append(_step("system", f"launch {record.launch or 1}", record.launched_at))
     for each in record.tries:
         call = f"try-{each.number}"
         lines.append(_line({"type": "step", "source": "agent", "timestamp": _iso(each.at), "message": "",

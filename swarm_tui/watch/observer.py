@@ -23,26 +23,26 @@ from swarm_tui.hosts.protocol import AgentStatuses, HostUnreachable
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.append import EngineLock, JournalWriter, encode_event
 from swarm_tui.journal.events import (
+    AgentStateChanged,
     EngineStarted,
     Launched,
+    LogMessage,
     MessageSent,
-    Noted,
-    ProbeFailed,
-    ProbeRecovered,
+    PollFailed,
+    PollRecovered,
     Queued,
     RequestAnswered,
-    Seen,
     Stopped,
 )
 from swarm_tui.journal.folder import SweepFolder, draft_beside
 from swarm_tui.journal.requests import Request, RequestFollower, RequestKind
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import Committed, Said
+from swarm_tui.journal.work_events import AgentOutput, CommitsCounted
 from swarm_tui.model.event import Event, TestEvent
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from swarm_tui.sweep.agent_context import AgentContext, AgentWatches
 from swarm_tui.sweep.answers import AnswerDelivery
 from swarm_tui.sweep.messages import AgentMessages
@@ -62,7 +62,7 @@ TimedEvent = tuple[float, Event]
 
 _KEPT_OF_AGENT: Final = 200
 _KEPT_OF_WATCH: Final = 1_000
-_LATEST_COUNTS: Final = (Seen, Said, Spent, Committed, Stopped)
+_LATEST_COUNTS: Final = (AgentStateChanged, AgentOutput, UsageReported, CommitsCounted, Stopped)
 """For these event types, only the last event of an agent matters."""
 
 
@@ -150,11 +150,13 @@ def launch_event(agent: WatchedAgent) -> Launched:
     )
 
 
-def state_event(agent: WatchedAgent) -> Seen | Stopped:
+def state_event(agent: WatchedAgent) -> AgentStateChanged | Stopped:
     source = "process" if agent.address.state_dir else "mngr list"
     if not agent.is_alive:
         return Stopped(test=agent.key, reason=ENDED[agent.state], source=source)
-    return Seen(test=agent.key, state=State.WAITING if agent.state == "WAITING" else State.RUNNING, source=source)
+    return AgentStateChanged(
+        test=agent.key, state=State.WAITING if agent.state == "WAITING" else State.RUNNING, source=source
+    )
 
 
 LOOK_SECONDS: Final = 5.0
@@ -333,7 +335,7 @@ class Observer:
         self._journal.record(event)
 
     def note(self, text: str, *, level: Literal["info", "warning", "error"] = "info", test: str = "") -> None:
-        self.record(Noted(level=level, text=text, test=test))
+        self.record(LogMessage(level=level, text=text, test=test))
 
     def agent_of(self, test: str) -> WatchedAgent | None:
         """Return the agent behind a test of the journal."""
@@ -394,11 +396,11 @@ class Observer:
         except HostUnreachable as error:
             if not self._is_stale:
                 self._is_stale = True
-                self.record(ProbeFailed(reason=str(error)))
+                self.record(PollFailed(reason=str(error)))
             return
         if self._is_stale:
             self._is_stale = False
-            self.record(ProbeRecovered())
+            self.record(PollRecovered())
         self._update_agents(self._matching_agents(self._statuses))
 
     def _matching_agents(self, statuses: AgentStatuses) -> dict[str, WatchedAgent]:

@@ -78,11 +78,11 @@ def fixed(last_try: Try | None = None, **more: Any) -> Evidence:
 @pytest.mark.parametrize(
     ("evidence", "result", "reason"),
     [
-        (Evidence(AgentEnd.TIMEOUT), Result.FAILED, "within the time limit"),
-        (Evidence(AgentEnd.CRASH), Result.FAILED, "process exited"),
+        (Evidence(AgentEnd.TIMEOUT), Result.ERROR, "within the time limit"),
+        (Evidence(AgentEnd.CRASH), Result.ERROR, "process exited"),
         (Evidence(AgentEnd.NO_ANSWER), Result.BLOCKED, "no answer"),
-        (Evidence(AgentEnd.ARCHIVE, problem="its archive is broken: x"), Result.FAILED, "its archive is broken: x"),
-        (submitted(errored=True, summary_markdown="No disk"), Result.FAILED, "No disk"),
+        (Evidence(AgentEnd.ARCHIVE, problem="its archive is broken: x"), Result.ERROR, "its archive is broken: x"),
+        (submitted(errored=True, summary_markdown="No disk"), Result.ERROR, "No disk"),
         (submitted(), Result.CLEAN, "pytest's own report is missing"),
         (submitted(GREEN), Result.CLEAN, ""),
         (submitted(RERUN), Result.CLEAN, "only after reruns (2)"),

@@ -18,7 +18,7 @@ VALUES: Final[tuple[Any, ...]] = (
 )  # fmt: skip
 LINES: Final = (
     b"garbage", b"\x00" * 300, b"[" * 100_000, b'{"a":' * 100_000, b"{}", b"[]", b"null", b'"', b"\xff\xfe", b" ",
-    b'{"type":"harvested","test":"x","result":"impl_fix"}', b'{"type":"engine_ended","why":"finished"}',
+    b'{"type":"pulled","test":"x","result":"impl_fix"}', b'{"type":"engine_ended","why":"finished"}',
     b'{"seq":1,"type":"queued","test":"forged","agent":"../../out"}', b'{"kind":"stop","id":"1","at":1}',
 )  # fmt: skip
 SPARSE_SIZE: Final = 1 << 30

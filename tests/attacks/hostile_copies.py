@@ -18,7 +18,7 @@ ALPHABETS: Final = ("[a-z0-9]{20}", "[A-Za-z0-9+/]{40}", "[a-f0-9]{32}", "[A-Za-
 
 
 def runs_nothing(root: Path, dice: random.Random) -> Iterator[str]:
-    """Plant some settings in a copy and harvest it; return which of them ran."""
+    """Plant some settings in a copy and pull it; return which of them ran."""
     planted = Planted(root)
     plants = dice.sample(PLANTS, dice.randint(1, 3))
     for plant in plants:

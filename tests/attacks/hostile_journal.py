@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from swarm_tui.journal.events import EngineStarted, Harvested, Launched
+from swarm_tui.journal.events import EngineStarted, Launched, Pulled
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import integrity_warnings, open_sweep
 from swarm_tui.journal.recover import RecoveredJournal, take_up_journal
@@ -20,8 +20,8 @@ from tests.attacks.tricks import Trick
 TESTS: Final = [(f"tests/test_a.py::test_{number}", "tests/test_a.py", number) for number in range(6)]
 ADDED: Final = (
     {"type": "integrated", "branch": "swarm/x/integrated", "tip": "f" * 40, "fixes": 99},
-    {"type": "harvested", "test": TESTS[0][0], "result": "impl_fix", "reason": "trust me"},
-    {"type": "harvested", "test": "tests/new.py::test_new", "result": "clean"},
+    {"type": "pulled", "test": TESTS[0][0], "result": "impl_fix", "reason": "trust me"},
+    {"type": "pulled", "test": "tests/new.py::test_new", "result": "clean"},
     {"type": "slots_changed", "slots": 900},
     {"type": "engine_ended", "why": "finished"},
     {"type": "queued", "test": TESTS[1][0], "agent": "../../etc", "branch": "main"},
@@ -60,7 +60,7 @@ def add_lines(root: Path, dice: random.Random) -> Iterator[str]:
         state.apply(writer.append(EngineStarted(pid=1, slots=2)))
         added = 0
         for test, *_ in TESTS:
-            for event in (Launched(test=test), Harvested(test=test, result=Result.CLEAN)):
+            for event in (Launched(test=test), Pulled(test=test, result=Result.CLEAN)):
                 if dice.random() < 0.5:
                     with folder.events.open("ab") as file:
                         file.write(_added_line(folder, state.last_seq, dice) + dice.choice((b"\n", b"\n", b"")))

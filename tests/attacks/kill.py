@@ -32,9 +32,9 @@ STRIDE: Final = 7919
 
 RESULTS: Final = "after a kill and a resume every test has the result of an undisturbed sweep"
 TREE: Final = "the integrated tree is that of an undisturbed sweep"
-ONCE: Final = "nothing is launched or harvested twice"
+ONCE: Final = "nothing is launched or pulled twice"
 LOST: Final = "the same with any line of the journal lost in between"
-KEPT: Final = "what was harvested is still there"
+KEPT: Final = "what was pulled is still there"
 WHOLE: Final = "the journal has no gap, and nothing that the engine did not write"
 REAL: Final = "a real sweep ends the same, whatever of it is killed"
 

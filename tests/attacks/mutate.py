@@ -123,7 +123,7 @@ def _judge_truth(ended: Ended, truth: Any, done: Sequence[tuple[str, str]], tabl
         return
     # What was cut off is told by the snapshot, where that is whole.
     is_journal_gone = "snapshot.json" in {path for path, _ in done}
-    is_told = shown["doubts"] or is_journal_gone
+    is_told = shown["integrity_warnings"] or is_journal_gone
     problems = [] if is_told or _records(ended) == truth else ["another state, and no doubt"]
     table.tried(TRUE, problems, what)
 
@@ -142,7 +142,7 @@ def _finish(world: World) -> int:
     from swarm_tui.questions.deferred import DeferredItems
 
     append_request(world.folder, RequestKind.SLOTS, slots=3)
-    DeferredItems(world.folder).change(["x"], is_later=True)
+    DeferredItems(world.folder).change(["x"], is_deferred=True)
     return code
 
 

@@ -2,7 +2,7 @@
 
     python -m tests.attacks.real_kills --rounds 100 --seed 7 --keep failed
 
-Each round has to end with the results and the integrated tree of an undisturbed sweep, no result harvested twice, no
+Each round has to end with the results and the integrated tree of an undisturbed sweep, no result pulled twice, no
 test launched twice.
 """
 
@@ -28,9 +28,9 @@ from swarm_tui.adapters.mngr_settings import mngr_environment
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.adapters.scratch import short_folder
 from swarm_tui.adapters.tmux import Tmux
-from swarm_tui.integrator.events import Integrating
+from swarm_tui.integrator.events import IntegrationStarted
 from swarm_tui.journal.append import engine_process_id
-from swarm_tui.journal.events import Harvested, Launched, Queued
+from swarm_tui.journal.events import Launched, Pulled, Queued
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.model.event import INTEGRATOR_KEY
@@ -112,7 +112,7 @@ class Round:
         while time.monotonic() < end:
             until(lambda: engine_process_id(self.program.newest().lock) is None, "the engine to end", ROUND_DEADLINE)
             opened = self.program.opened()
-            is_lost = any(record.harvest.end in LOST_ENDS for record in opened.state.tests())
+            is_lost = any(record.pulled.end in LOST_ENDS for record in opened.state.tests())
             is_integrated = opened.state.integration.state == "done"
             if opened.state.ended_why == "finished" and not is_lost and is_integrated:
                 return
@@ -142,16 +142,16 @@ def journal_problems(opened: OpenedSweep) -> list[str]:
             if is_out.get(event.test):
                 problems.append(f"{event.test} was launched twice")
             is_out[event.test] = True
-        elif isinstance(event, Integrating):
+        elif isinstance(event, IntegrationStarted):
             is_out[INTEGRATOR_KEY] = False
         elif isinstance(event, Queued):
             is_out[event.test] = False
             if is_kept.get(event.test):
                 problems.append(f"{event.test} had a result and was queued again")
-        elif isinstance(event, Harvested):
+        elif isinstance(event, Pulled):
             if is_kept.get(event.test):
-                problems.append(f"{event.test} was harvested twice")
-            is_kept[event.test] = event.harvest.end == "archive"
+                problems.append(f"{event.test} was pulled twice")
+            is_kept[event.test] = event.pulled.end == "archive"
     return problems
 
 

@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 
 from swarm_tui.journal.append import LineAppender, encode_event
-from swarm_tui.journal.events import Harvested, Launched, Launching, Queued
+from swarm_tui.journal.events import Launched, Launching, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
+from swarm_tui.journal.work_events import AgentOutput, TryFinished, TryStarted
 from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result
@@ -39,10 +39,10 @@ def write_journal(path: Path, events: int, tests: int) -> None:
                 (
                     Launching(test=test),
                     Launched(test=test, agent_id="agent-1", work_dir="/somewhere", state_dir="/elsewhere"),
-                    Said(test=test, line="I will look at the fixture that this test shares with others."),
+                    AgentOutput(test=test, line="I will look at the fixture that this test shares with others."),
                     TryStarted(test=test, number=1),
                     TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="assert 1 == 2"),
-                    Harvested(test=test, result=Result.CLEAN, harvest=PulledWork(summary="Nothing to do.")),
+                    Pulled(test=test, result=Result.CLEAN, pulled=PulledWork(summary="Nothing to do.")),
                 )
             )
         )

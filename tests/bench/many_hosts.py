@@ -35,7 +35,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.snapshot import read_snapshot, write_snapshot
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import Said
+from swarm_tui.journal.work_events import AgentOutput
 from swarm_tui.model.spec import HostSettings, MngrSettings
 from swarm_tui.room.store import SweepConclusions
 from swarm_tui.simulate.feeder import main as feed
@@ -72,7 +72,7 @@ def measure_journal(agents: int, hosts: int, root: Path) -> None:
     tally: HostTally = insights.hosts
     lines = _seconds(lambda: tally.lines(spec, state.hosts))
     with JournalWriter(root / f"again-{agents}.jsonl") as writer:
-        line = Said(test="tests/e2e/test_copy.py::test_copy", line="Reading the test to see what it asserts")
+        line = AgentOutput(test="tests/e2e/test_copy.py::test_copy", line="Reading the test to see what it asserts")
         appended = _seconds(lambda: [writer.append(line) for _ in range(5_000)]) / 5_000
     print(
         f"  journal  {len(events):9,} events, {size / 1e6:6.1f} MB, {len(events) / max(span, 1):6,.0f} a second;"

@@ -21,7 +21,7 @@ from swarm_tui.adapters.mngr import Mngr
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.journal.append import JournalWriter, engine_process_id
-from swarm_tui.journal.events import Harvested
+from swarm_tui.journal.events import Pulled
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.options import RunOptions
@@ -55,7 +55,7 @@ def make_project(root: Path, agents: int) -> GitProject:
 def by_swarm(
     root: Path, environment: dict[str, str], agents: int, slots: int, python: str
 ) -> tuple[float, float, float]:
-    """Return the seconds to the last harvest, the engine's CPU share, and the slowest way from archive to journal."""
+    """Return the seconds to the last pull, the engine's CPU share, and the slowest way from archive to journal."""
     project = make_project(root, agents)
     program = Program(project.root, environment)
     words = ["--agent", "offline", "--records", "records", "--python", python, "--slots", str(slots)]
@@ -69,10 +69,10 @@ def by_swarm(
         time.sleep(0.2)
     events = recover_journal(program.newest().events).events
     first = next(event.at for event in events if event.type == "engine_started")
-    harvested = {event.test: event.at for event in events if isinstance(event, Harvested)}
+    pulled = {event.test: event.at for event in events if isinstance(event, Pulled)}
     records = program.opened().state.records
-    delays = [at - (Path(records[test].state_dir) / ARCHIVE_PATH).stat().st_mtime for test, at in harvested.items()]
-    return max(harvested.values()) - first, used / (time.time() - begun), max(delays)
+    delays = [at - (Path(records[test].state_dir) / ARCHIVE_PATH).stat().st_mtime for test, at in pulled.items()]
+    return max(pulled.values()) - first, used / (time.time() - begun), max(delays)
 
 
 def by_script(root: Path, environment: dict[str, str], agents: int, slots: int, python: str) -> float:
@@ -137,9 +137,9 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"{arguments.agents} agents, {arguments.slots} slots, load {load:.1f}")
     print(f"bare script   {script:6.1f} s")
-    print(f"sweep         {sweep:6.1f} s to the last harvest ({100 * (sweep / script - 1):+.0f} %)")
+    print(f"sweep         {sweep:6.1f} s to the last pull ({100 * (sweep / script - 1):+.0f} %)")
     print(f"engine        {100 * share:6.1f} % of a core")
-    print(f"harvest       {delay:6.2f} s after its archive at most")
+    print(f"pull       {delay:6.2f} s after its archive at most")
 
 
 if __name__ == "__main__":

@@ -18,17 +18,17 @@ from pathlib import Path
 from msgspec import structs
 
 from swarm_tui.journal.append import LineAppender, encode_event
-from swarm_tui.journal.events import EngineStarted, Harvested, Launched, Queued
+from swarm_tui.journal.events import EngineStarted, Launched, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.history import JournalHistory
 from swarm_tui.journal.open import open_at_snapshot
 from swarm_tui.journal.recover import SNAPSHOT_EVERY
 from swarm_tui.journal.snapshot import keep_former_snapshot, write_snapshot
-from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
+from swarm_tui.journal.work_events import AgentOutput, TryFinished, TryStarted
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from tests.bench.table import machine
 
 SWEEP = "20261118-061200"
@@ -48,9 +48,9 @@ def write_sweep_of(root: Path, events: int, tests: int) -> SweepFolder:
         lambda test: Launched(test=test, agent_id="agent-1", work_dir="/somewhere", state_dir="/elsewhere"),
         lambda test: TryStarted(test=test, number=1),
         lambda test: TryFinished(test=test, number=1, passed=False, seconds=1.5, failure="assert 1 == 2"),
-        lambda test: Harvested(test=test, result=Result.CLEAN),
-        *([lambda test: Said(test=test, line="I will look at the fixture that this test shares.")] * 8),
-        *([lambda test: Spent(test=test, dollars=1.25, tokens=120_000)] * 4),
+        lambda test: Pulled(test=test, result=Result.CLEAN),
+        *([lambda test: AgentOutput(test=test, line="I will look at the fixture that this test shares.")] * 8),
+        *([lambda test: UsageReported(test=test, dollars=1.25, tokens=120_000)] * 4),
     )
     for number in range(events):
         if number < tests:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from swarm_tui.journal.events import Seen
+from swarm_tui.journal.events import AgentStateChanged
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from tests.claude.lab import ClaudeLab
@@ -43,16 +43,20 @@ class AgentSweep:
         assert found is not None
         return found
 
-    def wait_until_seen(self, name: str, condition: str) -> Seen:
+    def wait_until_seen(self, name: str, condition: str) -> AgentStateChanged:
         """Wait until the journal has an observation of a test's agent with this condition, even if it is over now."""
 
-        def seen() -> Seen | None:
+        def seen() -> AgentStateChanged | None:
             try:
                 events = self.program.newest_events()
             except IndexError:
                 return None
-            found = (event for event in events if isinstance(event, Seen) and event.test.endswith(f"::test_{name}"))
-            return next((event for event in found if event.condition.startswith(condition)), None)
+            found = (
+                event
+                for event in events
+                if isinstance(event, AgentStateChanged) and event.test.endswith(f"::test_{name}")
+            )
+            return next((event for event in found if event.status_detail.startswith(condition)), None)
 
         found = until(seen, f"test_{name} to be seen with {condition!r}", seconds=LONGEST, describe=self.story)
         assert found is not None

@@ -126,9 +126,9 @@ def test_answer_on_screen_closes_the_request(launcher: Launcher) -> None:
 
 
 def ask_in(asked: dict[str, Any]) -> Question:
-    ask = parse_question(asked)
-    assert ask is not None
-    return ask
+    question = parse_question(asked)
+    assert question is not None
+    return question
 
 
 def test_plan_without_file_is_read_completely(launcher: Launcher) -> None:
@@ -136,10 +136,10 @@ def test_plan_without_file_is_read_completely(launcher: Launcher) -> None:
     turns = [Turn("I have a plan.", [Call("ExitPlanMode", {"plan": plan})]), Turn("Done.")]
     agent = launcher.launch("plan", turns, mode="plan")
     asked = agent.wait_for("asked")
-    ask = ask_in(asked)
-    assert ask.kind is QuestionKind.PLAN
-    assert ask.text == f"it asks to carry out its plan:\n{plan}"
-    agent.answer(asked["id"], **answer_content(ask, "no, begin with part 7"))
+    question = ask_in(asked)
+    assert question.kind is QuestionKind.PLAN
+    assert question.text == f"it asks to carry out its plan:\n{plan}"
+    agent.answer(asked["id"], **answer_content(question, "no, begin with part 7"))
     agent.wait_for("Stop")
     assert "begin with part 7" in agent.model.requests[-1].tool_results[-1]
 
@@ -161,12 +161,12 @@ def test_one_answer_covers_several_questions(launcher: Launcher) -> None:
         "several", [Turn(calls=[Call("AskUserQuestion", {"questions": [rate, files]})]), Turn("Done.")]
     )
     asked = agent.wait_for("asked")
-    ask = ask_in(asked)
-    assert ask.questions[0].descriptions == ("as the test has it", "as in 2020")
-    assert [question.is_many for question in ask.questions] == [False, True]
-    assert answer_problem(ask, "1,2\n1").startswith("1 of 2: choose only one option")
-    assert not answer_problem(ask, "2\n1,3")
-    agent.answer(asked["id"], **answer_content(ask, "2\n1,3"))
+    question = ask_in(asked)
+    assert question.parts[0].descriptions == ("as the test has it", "as in 2020")
+    assert [question.is_many for question in question.parts] == [False, True]
+    assert answer_problem(question, "1,2\n1").startswith("1 of 2: choose only one option")
+    assert not answer_problem(question, "2\n1,3")
+    agent.answer(asked["id"], **answer_content(question, "2\n1,3"))
     agent.wait_for("Stop")
     result = agent.model.requests[-1].tool_results[-1]
     assert '"Which rate?"="16"' in result
@@ -179,14 +179,14 @@ def test_form_of_mcp_server_is_validated_and_answered(launcher: Launcher, tmp_pa
     words = ("--mcp-config", str(tmp_path / "servers.json"), "--allowedTools", "mcp__form__configure")
     agent = launcher.launch("form", [Turn(calls=[Call("mcp__form__configure", {})]), Turn("Done.")], *words)
     asked = agent.wait_for("asked")
-    ask = ask_in(asked)
-    assert [(question.text, question.is_needed) for question in ask.questions] == [
+    question = ask_in(asked)
+    assert [(question.text, question.is_needed) for question in question.parts] == [
         ("Port", True), ("Public", False), ("mode", False), ("note", False),
     ]  # fmt: skip
-    assert answer_problem(ask, "maybe") == "1 of 4: invalid answer 'maybe'; expected a whole number, 1 to 65535"
-    assert answer_problem(ask, "80\n1\n3").startswith("3 of 4: invalid option 3")
-    assert not answer_problem(ask, "80\n2\n2")
-    agent.answer(asked["id"], **answer_content(ask, "80\n2\n2"))
+    assert answer_problem(question, "maybe") == "1 of 4: invalid answer 'maybe'; expected a whole number, 1 to 65535"
+    assert answer_problem(question, "80\n1\n3").startswith("3 of 4: invalid option 3")
+    assert not answer_problem(question, "80\n2\n2")
+    agent.answer(asked["id"], **answer_content(question, "80\n2\n2"))
     agent.wait_for("Stop")
     answered = json.loads(agent.model.requests[-1].tool_results[-1])
     assert answered["action"] == "accept"

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Queued
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.model.pulled import PulledChange, PulledWork
 from swarm_tui.model.results import Result
@@ -35,11 +35,11 @@ def lab(mngr_path: str, claude: Path, tmp_path: Path) -> Iterator[ClaudeLab]:
         isolate_mngr(mngr_path) as mngr,
         claude_lab(mngr, claude, tmp_path / "shop", list(TESTS)) as lab,
     ):
-        harvest(lab, mngr)
+        pulled(lab, mngr)
         yield lab
 
 
-def harvest(lab: ClaudeLab, mngr: IsolatedMngr) -> None:
+def pulled(lab: ClaudeLab, mngr: IsolatedMngr) -> None:
     """Write the journal of a sweep whose agents are done."""
     git, folder = lab.project, SweepFolder(create_runs_folder(lab.project.root) / SWEEP)
     base = git.git("rev-parse", "HEAD")
@@ -72,7 +72,7 @@ def harvest(lab: ClaudeLab, mngr: IsolatedMngr) -> None:
         changes = (PulledChange(kind="FIX_IMPL", status="SUCCEEDED"),) if tip else ()
         report = PulledWork(tip=tip, changes=changes, passing_before=not tip, passing_after=True)
         result = Result.IMPL_FIX if tip else Result.CLEAN
-        writer.append(Harvested(test=test, result=result, harvest=report))
+        writer.append(Pulled(test=test, result=result, pulled=report))
     writer.append(EngineEnded(why="finished"))
     writer.close()
     git.git("checkout", "--quiet", "main")

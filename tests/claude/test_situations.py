@@ -148,9 +148,9 @@ def test_lost_login_holds_queue_until_it_returns(sweep: Callable[..., Sweep]) ->
     running = sweep(["vat_fixed", "total_clean"], "--integrator", "none", "--slots", "1")
     lost = Refusal(403, "Your account has no access any more")
     running.lab.model.guard = lambda request: lost
-    refused = running.wait_for("vat_fixed", lambda record: record.trouble)
-    assert refused.trouble is not None
-    assert (refused.mark, refused.trouble.kind) == ("hindered", ApiErrorKind.LOGIN_LOST)
+    refused = running.wait_for("vat_fixed", lambda record: record.api_error)
+    assert refused.api_error is not None
+    assert (refused.mark, refused.api_error.kind) == ("api_error", ApiErrorKind.LOGIN_LOST)
     assert running.state().access.lost
     assert running.record("total_clean").state is State.QUEUED
     assert "login lost" in running.lab.program.call("status").stdout
@@ -172,9 +172,9 @@ def test_subscription_limit_ends_at_time_or_by_user(
     reset = int(time.time()) + 3_600
     limit = Refusal(429, "This request would exceed your account's rate limit", limit_headers(reset))
     running.lab.model.guard = lambda request: limit
-    limited = running.wait_for("vat_fixed", lambda record: record.trouble)
-    assert limited.trouble == ApiError(kind=ApiErrorKind.LIMITED, until=reset, has_given_up=True)
-    assert running.state().access.dial.until == reset
+    limited = running.wait_for("vat_fixed", lambda record: record.api_error)
+    assert limited.api_error == ApiError(kind=ApiErrorKind.LIMITED, until=reset, has_given_up=True)
+    assert running.state().access.throttle.until == reset
     running.lab.model.guard = lambda request: None
     done = running.lab.program.call("request", "release")
     assert done.returncode == 0, done.stderr
@@ -223,7 +223,7 @@ def test_agent_over_budget_submits_and_launching_stops(sweep: Callable[..., Swee
     running = sweep(["total_costly", "total_clean"], *words)
     running.wait_for("total_costly", lambda record: record.over_budget_at is not None)
     costly = running.wait_for("total_costly", lambda record: record.result not in (None, Result.CLAIMED))
-    assert (costly.state, costly.result, costly.harvest.end) == (State.DONE, Result.CLEAN, "archive")
+    assert (costly.state, costly.result, costly.pulled.end) == (State.DONE, Result.CLEAN, "archive")
     assert running.state().budget.is_used_up
     assert running.record("total_clean").state is State.QUEUED
     raised = running.lab.program.call("request", "budget", "5")

@@ -16,7 +16,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower
 from swarm_tui.model.questions import Question, QuestionKind, QuestionPart
 from swarm_tui.model.spec import MngrSettings, SweepSpec
-from swarm_tui.questions.events import Asked
+from swarm_tui.questions.events import QuestionAsked
 
 RATE = QuestionPart(key="r", text="Which rate?", options=("19", "16"), descriptions=("as the test has it", ""))
 FILES = QuestionPart(key="f", text="Which files?", options=("a.py", "b.py"), is_many=True)
@@ -36,19 +36,19 @@ def folder(tmp_path: Path) -> Iterator[SweepFolder]:
     lock.release()
 
 
-def ask(folder: SweepFolder, *asks: Question) -> None:
+def ask(folder: SweepFolder, *questions: Question) -> None:
     with JournalWriter(folder.events) as journal:
         journal.append(EngineStarted(pid=1, machine="m", version="1", slots=4))
-        for number, asked in enumerate(asks):
+        for number, asked in enumerate(questions):
             test = f"t.py::test_{number}"
             journal.append(Queued(test=test, agent=f"agent-{number}", branch=f"b{number}", file="t.py"))
             journal.append(Launched(test=test))
-            journal.append(Asked(test=test, ask=asked))
+            journal.append(QuestionAsked(test=test, question=asked))
 
 
 def question(*questions: QuestionPart, identity: str = "1", kind: QuestionKind = QuestionKind.QUESTION) -> Question:
     text = "About the server" if kind is QuestionKind.INPUT else "\n".join(asked.text for asked in questions)
-    return Question(id=identity, kind=kind, text=text, questions=questions)
+    return Question(id=identity, kind=kind, text=text, parts=questions)
 
 
 def pending(folder: SweepFolder, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], list[dict[str, Any]]]:
@@ -81,7 +81,7 @@ def test_questions_are_printed_once_with_options_descriptions_and_hints(
         "      (choose one or more by number, such as 1,2, or answer in words)",
         "    one line for each question",
     ]
-    first, second = group["items"][0]["questions"]
+    first, second = group["items"][0]["parts"]
     assert (first["descriptions"], first["is_many"], second["is_many"]) == (["as the test has it", ""], False, True)
 
 
@@ -96,7 +96,7 @@ def test_fields_are_printed_with_their_types_and_limits(
         "      (a whole number, 1 to 65535)",
         "    `decline` to refuse",
     ]
-    (field,) = group["items"][0]["questions"]
+    (field,) = group["items"][0]["parts"]
     assert (field["field"], field["least"], field["most"], field["is_needed"]) == ("integer", 1, 65535, True)
     identity = group["items"][0]["id"]
     assert answer(folder, capsys, identity, "maybe")[0] == 1

@@ -19,7 +19,7 @@ from swarm_tui.cli.attach import find_integrator
 from swarm_tui.errors import UsageError
 from swarm_tui.hosts.attach import Attacher, AttachPlan, PreparedAttach
 from swarm_tui.hosts.local import LocalHost
-from swarm_tui.integrator.events import Integrating
+from swarm_tui.integrator.events import IntegrationStarted
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import Launched, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
@@ -256,7 +256,7 @@ def test_the_integrator_is_found_once_there_is_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not running yet"):
         find_integrator(open_sweep(folder), "integrator")
     with JournalWriter(folder.events, last_seq=last_seq_of(folder)) as journal:
-        journal.append(Integrating(by="builtin", branches=1))
+        journal.append(IntegrationStarted(by="builtin", branches=1))
     found = find_integrator(open_sweep(folder), "integrator")
     assert found is not None
     assert found.agent == f"swarm-{folder.name}-integrator"

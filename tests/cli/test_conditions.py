@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from swarm_tui.cli.wait import CONDITIONS, is_so, parse_expression
 from swarm_tui.errors import UsageError
-from swarm_tui.failures.events import PatternRaised, QueueHeld
+from swarm_tui.failures.events import AlertRaised, QueueHeld
 from swarm_tui.hosts.events import HostLost
-from swarm_tui.integrator.events import Integrated, Integrating
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued, Seen
+from swarm_tui.integrator.events import Integrated, IntegrationStarted
+from swarm_tui.journal.events import AgentStateChanged, EngineEnded, EngineStarted, Launched, Pulled, Queued
 from swarm_tui.journal.state import SweepState
-from swarm_tui.limits.events import ApiErrorKind, LoginLost, Stuck
+from swarm_tui.limits.events import AgentStuck, ApiErrorKind, LoginLost
 from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.results import Result, State
-from swarm_tui.money.events import BudgetSpent, OverBudget
+from swarm_tui.money.events import AgentOverBudget, BudgetReached
 
 NOW = 10_000.0
 BEGUN: list[Event] = [
@@ -30,8 +30,8 @@ BEGUN: list[Event] = [
 ]
 
 
-def harvested(result: Result, *tests: str) -> list[Harvested]:
-    return [Harvested(at=NOW, test=test, result=result, reason=f"no port {test}") for test in tests]
+def pulled(result: Result, *tests: str) -> list[Pulled]:
+    return [Pulled(at=NOW, test=test, result=result, reason=f"no port {test}") for test in tests]
 
 
 @pytest.mark.parametrize(
@@ -41,24 +41,24 @@ def harvested(result: Result, *tests: str) -> list[Harvested]:
         ([EngineEnded(why="finished")], {"done", "ended"}),
         ([EngineEnded(why="stopped")], {"ended"}),
         ([EngineEnded(why="failed")], {"ended"}),
-        ([Seen(test="a", state=State.WAITING)], {"asks"}),
+        ([AgentStateChanged(test="a", state=State.WAITING)], {"question"}),
         (
             [
-                Integrating(by="agent", agent="i"),
-                Seen(test=INTEGRATOR_KEY, state=State.WAITING),
+                IntegrationStarted(by="agent", agent="i"),
+                AgentStateChanged(test=INTEGRATOR_KEY, state=State.WAITING),
             ],
-            {"asks"},
+            {"question"},
         ),
-        (harvested(Result.FAILED, "a"), {"failed"}),
-        (harvested(Result.BLOCKED, "a"), {"blocked"}),
-        (harvested(Result.UNRESOLVED, "a"), {"unresolved"}),
-        (harvested(Result.FAILED, "a", "b", "c", "d"), {"failed"}),
-        ([Launched(test="b"), Stuck(test="b", reason="it loops")], {"stuck"}),
-        ([BudgetSpent(percent=80, dollars=8, budget=10)], set()),
-        ([BudgetSpent(percent=100, dollars=10, budget=10)], {"over-budget", "held"}),
-        ([OverBudget(test="a", dollars=2, budget=1)], {"over-budget"}),
+        (pulled(Result.ERROR, "a"), {"error"}),
+        (pulled(Result.BLOCKED, "a"), {"blocked"}),
+        (pulled(Result.UNRESOLVED, "a"), {"unresolved"}),
+        (pulled(Result.ERROR, "a", "b", "c", "d"), {"error"}),
+        ([Launched(test="b"), AgentStuck(test="b", reason="it loops")], {"stuck"}),
+        ([BudgetReached(percent=80, dollars=8, budget=10)], set()),
+        ([BudgetReached(percent=100, dollars=10, budget=10)], {"over-budget", "held"}),
+        ([AgentOverBudget(test="a", dollars=2, budget=1)], {"over-budget"}),
         ([QueueHeld()], {"held"}),
-        ([PatternRaised(cause="no port", tests=("a", "b"))], {"alert"}),
+        ([AlertRaised(cause="no port", tests=("a", "b"))], {"alert"}),
         ([HostLost(host="one", reason="no route")], {"host-lost"}),
         ([LoginLost(kind=ApiErrorKind.LOGIN_LOST, test="a", reason="401")], {"login-lost", "held"}),
         ([Integrated(branch="b", fixes=2)], {"fixes"}),
@@ -70,7 +70,7 @@ def test_condition_holds(events: list[Event], words: set[str]) -> None:
     assert set(filter(is_so(state), CONDITIONS)) == words
 
 
-WORDS = ("done", "asks", "failed")
+WORDS = ("done", "question", "error")
 leaves = st.sampled_from(WORDS)
 expressions = st.recursive(
     leaves,
@@ -86,8 +86,8 @@ expressions = st.recursive(
 @given(expressions)
 def test_expression_equals_python_expression(text: str) -> None:
     holds = parse_expression(text.upper()).holds
-    for done, asks, failed in itertools.product((False, True), repeat=3):
-        facts = {"done": done, "asks": asks, "failed": failed}
+    for done, question, error in itertools.product((False, True), repeat=3):
+        facts = {"done": done, "question": question, "error": error}
         assert holds(facts.__getitem__) == eval(text, {}, facts)
 
 
@@ -96,11 +96,11 @@ def test_expression_equals_python_expression(text: str) -> None:
     [
         ("", "--until requires a condition"),
         ("  ", "--until requires a condition"),
-        ("don", "unknown condition: 'don' (use one of done, ended, asks, failed"),
+        ("don", "unknown condition: 'don' (use one of done, ended, question, error"),
         ("done or", "missing condition"),
         ("not", "missing condition"),
         ("and", "unknown condition: 'and'"),
-        ("done asks", "unexpected 'asks'"),
+        ("done question", "unexpected 'question'"),
         ("(done", "unclosed parenthesis"),
         ("done)", "unexpected ')'"),
         ("done;rm", "unknown condition: 'done;rm'"),

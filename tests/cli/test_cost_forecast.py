@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from swarm_tui.cli.sweep_options import say_cost
-from swarm_tui.integrator.events import Integrating
-from swarm_tui.journal.events import Harvested
+from swarm_tui.integrator.events import IntegrationStarted
+from swarm_tui.journal.events import Pulled
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import derive_tests
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.start import write_sweep
 from tests.sweep.scripted_sweep import QuickMngr, scripted_sweep
@@ -27,11 +27,11 @@ TESTS = [f"tests/test_{number}.py::test_{number}" for number in range(4)]
 def earlier(tmp_path: Path) -> SweepContext:
     """Return a sweep by Claude whose four agents have cost a dollar each, and its integrator two."""
     context = scripted_sweep(tmp_path, 4, QuickMngr(tmp_path / "mngr"), agent_type="claude", integrator="agent")
-    context.record(Integrating(by="agent", agent="i"))
+    context.record(IntegrationStarted(by="agent", agent="i"))
     for test in TESTS:
-        context.record(Spent(test=test, dollars=1.0, tokens=9))
-        context.record(Harvested(test=test, result=Result.CLEAN))
-    context.record(Spent(test=INTEGRATOR_KEY, dollars=2.0, tokens=9))
+        context.record(UsageReported(test=test, dollars=1.0, tokens=9))
+        context.record(Pulled(test=test, result=Result.CLEAN))
+    context.record(UsageReported(test=INTEGRATOR_KEY, dollars=2.0, tokens=9))
     return context
 
 

@@ -47,7 +47,7 @@ def test_an_engine_that_ends_before_it_answers_is_begun_again(context: SweepCont
     ending = threading.Thread(target=lambda: requests.append(end_when_asked(context, lock)))
     ending.start()
     opened = open_sweep(context.folder)
-    assert send_request(opened, RequestKind.REVISE, text="again", begin_again=begin_again) == "it is asked"
+    assert send_request(opened, RequestKind.SEND_BACK, text="again", begin_again=begin_again) == "it is asked"
     assert len(begun) == 1
     begun[0].release()
 

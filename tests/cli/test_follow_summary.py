@@ -18,7 +18,7 @@ def test_open_tests_are_grouped_by_cause_and_finished_ones_are_not_named() -> No
     records = [
         record("clean", Result.CLEAN),
         record("fixed", Result.IMPL_FIX),
-        record("dead", Result.FAILED, "it crashed"),
+        record("dead", Result.ERROR, "it crashed"),
         record("one", Result.BLOCKED, "no printer"),
         record("two", Result.BLOCKED, "no printer"),
         record("halted", None, "", State.STOPPED),

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from swarm_tui.cli.main import run_command_line
-from swarm_tui.integrator.events import Integrating
+from swarm_tui.integrator.events import IntegrationStarted
 from swarm_tui.journal.append import EngineLock, JournalWriter, engine_process_id
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
@@ -130,7 +130,7 @@ def test_an_integration_that_nobody_works_on_any_more_is_not_waited_for(
     folder: SweepFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with JournalWriter(folder.events) as journal:
-        journal.append(Integrating())
+        journal.append(IntegrationStarted())
     lock = EngineLock(folder.lock)
     lock.acquire()
     try:

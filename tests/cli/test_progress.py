@@ -14,12 +14,12 @@ from rich.live import Live
 
 from swarm_tui.cli.follow import BarDisplay, NewLogLines, engine_error, exit_code_of, follow_sweep, show_until_end
 from swarm_tui.cli.status import sweep_state
-from swarm_tui.integrator.events import Integrated, IntegratorSaid
+from swarm_tui.integrator.events import Integrated, IntegratorOutput
 from swarm_tui.journal.append import EngineLock, JournalWriter
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Launched, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
-from swarm_tui.journal.work_events import Said
+from swarm_tui.journal.work_events import AgentOutput
 from swarm_tui.model.event import INTEGRATOR_KEY, LogLine
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
@@ -66,7 +66,7 @@ def test_a_terminal_shows_how_long_the_rest_will_take(tmp_path: Path) -> None:
         for test in "abc":
             journal.append(Launched(test=test))
         for test in "abc":
-            journal.append(Harvested(test=test, result=Result.CLEAN))
+            journal.append(Pulled(test=test, result=Result.CLEAN))
     terminal = io.StringIO()
     with Live(console=Console(file=terminal, force_terminal=True, width=100), auto_refresh=False) as live:
         BarDisplay(live).show(open_sweep(folder))
@@ -99,7 +99,7 @@ def test_a_sweep_is_shown_until_another_engine_may_begin(tmp_path: Path) -> None
 def test_open_results_make_exit_code_1() -> None:
     assert exit_code_of(Counter({"clean": 2, "impl_fix": 1, "skipped": 1}), is_whole=True) == 0
     assert exit_code_of(Counter({"clean": 2}), is_whole=False) == 1
-    for result in ("failed", "blocked", "unresolved", "claimed"):
+    for result in ("error", "blocked", "unresolved", "claimed"):
         assert exit_code_of(Counter({"clean": 2, result: 1}), is_whole=True) == 1
 
 
@@ -136,9 +136,9 @@ def test_silent_integrator_is_not_quoted_and_effects_are_printed_at_the_end(
     (folder.integrator / "integrator_outcome.json").write_text(json.dumps({"ranking": [effect]}))
     with JournalWriter(folder.events) as journal:
         journal.append(EngineStarted(pid=1, machine="m", version="1", slots=1))
-        journal.append(Said(test=INTEGRATOR_KEY, line=""))
-        journal.append(IntegratorSaid(line=""))
-        journal.append(Said(test=INTEGRATOR_KEY, line="measures 1 fix"))
+        journal.append(AgentOutput(test=INTEGRATOR_KEY, line=""))
+        journal.append(IntegratorOutput(line=""))
+        journal.append(AgentOutput(test=INTEGRATOR_KEY, line="measures 1 fix"))
         journal.append(Integrated(branch="b", tip="c", fixes=1))
         journal.append(EngineEnded(why="finished"))
     follow_sweep(folder)

@@ -15,7 +15,7 @@ from swarm_tui.cli.follow import follow_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.integrator.events import Integrated, IntegrationFailed
 from swarm_tui.journal.append import EngineLock, is_stopped
-from swarm_tui.journal.events import EngineEnded, Harvested, Launched, Seen
+from swarm_tui.journal.events import AgentStateChanged, EngineEnded, Launched, Pulled
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.pulled import PulledChange, PulledWork
@@ -36,8 +36,8 @@ def context(tmp_path: Path) -> SweepContext:
         context.record(Launched(test=test))
     context.record(TryFinished(test=done, number=1, passed=False, seconds=0.5, failure="assert 0"))
     change = PulledChange(kind="FIX_IMPL", status="SUCCEEDED", summary="done", commit="c" * 40)
-    context.record(Harvested(test=done, result=Result.IMPL_FIX, harvest=PulledWork(changes=(change,), tip="c" * 40)))
-    context.record(Seen(test=waiting, state=State.WAITING, question="\x1b[31mWhich?\x1b[0m [/red]"))
+    context.record(Pulled(test=done, result=Result.IMPL_FIX, pulled=PulledWork(changes=(change,), tip="c" * 40)))
+    context.record(AgentStateChanged(test=waiting, state=State.WAITING, question="\x1b[31mWhich?\x1b[0m [/red]"))
     return context
 
 
@@ -76,7 +76,7 @@ def test_an_integration_that_failed_is_told_with_the_way_to_repeat_it(context: S
 
 def test_a_sweep_that_ends_without_its_branch_does_not_end_well(tmp_path: Path) -> None:
     context = scripted_sweep(tmp_path, 1, QuickMngr(tmp_path / "mngr"))
-    context.record(Harvested(test=next(context.state.tests()).test, result=Result.CLEAN))
+    context.record(Pulled(test=next(context.state.tests()).test, result=Result.CLEAN))
     context.record(IntegrationFailed(reason="no space left on the disk"))
     context.record(EngineEnded(why="finished"))
     assert follow_sweep(context.folder) == 1
@@ -141,7 +141,7 @@ def test_every_command_refuses_a_name_in_the_same_words(context: SweepContext, n
 
 def test_without_utf_8_all_is_told_but_the_signs_that_are_missing(context: SweepContext) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    context.record(Seen(test=next(context.state.tests()).test, state=State.WAITING, question="☃?"))
+    context.record(AgentStateChanged(test=next(context.state.tests()).test, state=State.WAITING, question="☃?"))
     done = subprocess.run(
         [sys.executable, "-m", "swarm_tui", "status"],
         cwd=context.spec.repository,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Noted, Seen
+from swarm_tui.journal.events import AgentStateChanged, EngineEnded, EngineStarted, Launched, LogMessage, Pulled
 from swarm_tui.model.results import Result, State
 from swarm_tui.sweep.context import SweepContext
 from tests.cli.command_line import run_swarm_tui
@@ -54,19 +54,19 @@ def swarm_tui(context: SweepContext, *words: str) -> subprocess.CompletedProcess
 
 def test_it_waits_until_it_is_so(context: SweepContext) -> None:
     test = next(context.state.tests()).test
-    with started(context, "wait", "--until", "done or asks and not failed", "--timeout", "10m") as waiting:
+    with started(context, "wait", "--until", "done or question and not error", "--timeout", "10m") as waiting:
         context.record(Launched(test=test))
-        context.record(Seen(test=test, state=State.WAITING))
-        assert waiting.communicate(timeout=PATIENCE) == ("asks\n", "")
+        context.record(AgentStateChanged(test=test, state=State.WAITING))
+        assert waiting.communicate(timeout=PATIENCE) == ("question\n", "")
         assert waiting.returncode == 0
 
 
 def test_it_says_why_it_waits_no_longer(context: SweepContext) -> None:
-    late = swarm_tui(context, "wait", "--until", "asks", "--timeout", "0.1s")
+    late = swarm_tui(context, "wait", "--until", "question", "--timeout", "0.1s")
     assert (late.returncode, late.stdout, late.stderr) == (124, "", "the condition is false after 0.1 s\n")
-    assert swarm_tui(context, "wait", "--until", "not asks").stdout == "not asks\n"
+    assert swarm_tui(context, "wait", "--until", "not question").stdout == "not question\n"
     wrong = swarm_tui(context, "wait", "--until", "done or dusted")
-    assert (wrong.returncode, "'dusted'\nhint: use one of done, ended, asks" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "'dusted'\nhint: use one of done, ended, question" in wrong.stderr) == (2, True)
     for words in (["wait"], ["wait", "--until", "done", "--timeout", "soon"]):
         assert swarm_tui(context, *words).returncode == 2
 
@@ -95,7 +95,7 @@ def test_events_go_on_with_the_next_engine_and_end_with_the_sweep(context: Sweep
         assert [json.loads(line)["type"] for line in read(3)] == ["queued", "queued", "engine_started"]
         context.record(EngineEnded(why="stopped"))
         context.record(EngineStarted(pid=2, is_resumed=True))
-        context.record(Noted(text="\x1b[31m\u009b31m", test=test))
+        context.record(LogMessage(text="\x1b[31m\u009b31m", test=test))
         last = read(3)[-1]
         assert last.isascii()
         assert json.loads(last)["text"] == "\x1b[31m\u009b31m"
@@ -106,17 +106,17 @@ def test_events_go_on_with_the_next_engine_and_end_with_the_sweep(context: Sweep
 
 def test_without_json_they_are_the_lines_of_the_log(context: SweepContext) -> None:
     test = next(context.state.tests()).test
-    context.record(Harvested(test=test, result=Result.FAILED, reason="\x1b[31mno disk"))
+    context.record(Pulled(test=test, result=Result.ERROR, reason="\x1b[31mno disk"))
     shown = swarm_tui(context, "events")
-    assert [line[9:] for line in shown.stdout.splitlines()] == ["engine started, 50 slots", f"{test}: failed: no disk"]
+    assert [line[9:] for line in shown.stdout.splitlines()] == ["engine started, 50 slots", f"{test}: error: no disk"]
     later = swarm_tui(context, "events", "--json", "--after", "3")
-    assert [json.loads(line)["type"] for line in later.stdout.splitlines()] == ["harvested"]
+    assert [json.loads(line)["type"] for line in later.stdout.splitlines()] == ["pulled"]
 
 
 def test_a_line_that_is_no_event_is_passed_over(context: SweepContext) -> None:
     with context.folder.events.open("ab") as file:
         file.write(b"garbage\n\n[]\n{}\n")
-    context.record(Noted(text="after it"))
+    context.record(LogMessage(text="after it"))
     shown = swarm_tui(context, "events", "--json")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert json.loads(shown.stdout.splitlines()[-1])["text"] == "after it"

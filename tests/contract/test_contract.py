@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from swarm_tui.journal.events import Seen
+from swarm_tui.journal.events import AgentStateChanged
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.limits.events import ApiErrorKind
 from swarm_tui.model.results import Result, State
@@ -128,8 +128,10 @@ def test_question_has_its_words_and_gets_an_answer(finished: FinishedSweep) -> N
 def test_limited_agent_is_shown_and_continues(finished: FinishedSweep) -> None:
     finished.require("limited")
     events = finished.lab.program.newest_events()
-    seen = [each for each in events if isinstance(each, Seen) and each.test.endswith("::test_currency_limited")]
-    assert ApiErrorKind.LIMITED in {each.trouble.kind for each in seen if each.trouble is not None}
+    seen = [
+        each for each in events if isinstance(each, AgentStateChanged) and each.test.endswith("::test_currency_limited")
+    ]
+    assert ApiErrorKind.LIMITED in {each.api_error.kind for each in seen if each.api_error is not None}
     assert finished.record("limited").result is Result.IMPL_FIX
 
 

@@ -106,7 +106,7 @@ def test_demo_finishes_with_every_result(played: Played) -> None:
         "impl_fix": 9,
         "unresolved": 2,
         "blocked": 3,
-        "failed": 1,
+        "error": 1,
     }
 
 
@@ -125,7 +125,7 @@ def test_waiting_agent_gets_recorded_answer(played: Played) -> None:
     (sent,) = [event for event in events if event["type"] == "message_sent"]
     assert sent["test"].endswith("test_cook_says_what_is_missing")
     assert sent["text"].startswith("the program's")
-    assert any(event["type"] == "seen" and event["state"] == "waiting" for event in events)
+    assert any(event["type"] == "agent_state_changed" and event["state"] == "waiting" for event in events)
 
 
 def test_integrated_branch_is_linear_with_separate_fixes(played: Played) -> None:

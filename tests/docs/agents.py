@@ -67,7 +67,7 @@ def agents_page() -> str:
         "",
         *table(("kind", "meaning"), _members(EscalationKind)),
         "",
-        f"The API errors (`trouble` in `{contract.CONDITION_PATH}`) are {_words(ApiErrorKind)}.",
+        f"The API errors (`api_error` in `{contract.CONDITION_PATH}`) are {_words(ApiErrorKind)}.",
         "",
         "## The prompt",
         "",

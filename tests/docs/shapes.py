@@ -29,19 +29,19 @@ class Shape(NamedTuple):
 
 _SHOWN, _KEPT = shapes.SHAPES_VERSION, FORMAT_VERSION
 SHAPES: Final = (
-    Shape("status", shapes.ShownSweep, "`status --json`; final state of `run`, `resume` and `demo --json`", _SHOWN),
-    Shape("list", list[shapes.ListedSweep], "`list --json`", _SHOWN),
-    Shape("compare", shapes.ShownComparison, "`compare --json`", _SHOWN),
-    Shape("pending", shapes.ShownInbox, "`pending --json`", _SHOWN),
-    Shape("fixes", shapes.ShownReview, "`fixes --json`", _SHOWN),
-    Shape("report", shapes.ShownPage, "`report --json`", _SHOWN),
-    Shape("doctor", shapes.ShownChecks, "`doctor --json`, `hosts check --json`", _SHOWN),
-    Shape("hosts", list[shapes.ShownMachine], "`hosts list --json`", _SHOWN),
-    Shape("notice", shapes.ShownNotice, "notification for a command or a webhook of `[notify]`", _SHOWN),
+    Shape("status", shapes.SweepJson, "`status --json`; final state of `run`, `resume` and `demo --json`", _SHOWN),
+    Shape("list", list[shapes.ListedSweepJson], "`list --json`", _SHOWN),
+    Shape("compare", shapes.ComparisonJson, "`compare --json`", _SHOWN),
+    Shape("pending", shapes.InboxJson, "`pending --json`", _SHOWN),
+    Shape("fixes", shapes.ReviewJson, "`fixes --json`", _SHOWN),
+    Shape("report", shapes.PageJson, "`report --json`", _SHOWN),
+    Shape("doctor", shapes.ChecksJson, "`doctor --json`, `hosts check --json`", _SHOWN),
+    Shape("hosts", list[shapes.MngrHostJson], "`hosts list --json`", _SHOWN),
+    Shape("notification", shapes.NotificationJson, "notification for a command or a webhook of `[notify]`", _SHOWN),
     Shape("event", AnyEvent, "a line of `events.jsonl` and of `events --json`", _KEPT),
     Shape("request", Request, "a line of `requests.jsonl`", _KEPT),
     Shape("sweep", SweepSpec, "`sweep.json` of a sweep", _KEPT),
-    Shape("harvest", PulledWork, "result of a pulled test, in its event", _KEPT),
+    Shape("pulled", PulledWork, "result of a pulled test, in its event", _KEPT),
     Shape("verdict", VerdictLine, "a line of the file of verdicts", _KEPT),
     Shape("outcome", AgentReport, "`testing_agent_outcome.json`, the report of an agent ([agents](agents.md))", _KEPT),
     Shape("integrator-outcome", IntegratorReport, "`integrator_outcome.json`", _KEPT),
@@ -54,7 +54,7 @@ def schemas() -> dict[str, str]:
 
 
 def _schema(shape: Shape) -> dict[str, Any]:
-    is_read_by_msgspec = shape.name in ("event", "request", "sweep", "harvest")
+    is_read_by_msgspec = shape.name in ("event", "request", "sweep", "pulled")
     schema = msgspec.json.schema(shape.type) if is_read_by_msgspec else TypeAdapter(shape.type).json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -70,7 +70,7 @@ def json_page() -> str:
         "# JSON",
         "",
         "Each type has a JSON Schema and a version. New keys do not change the version, so ignore unknown keys.",
-        "swarm-tui reads files of all earlier versions. Times are seconds since 1970.",
+        "swarm-tui refuses sweeps of earlier versions. Times are seconds since 1970.",
         "",
         *table(("schema", "version", "where"), rows),
         "",

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 from swarm_tui.cli.main import COMMAND_BY_NAME, run_command_line
 from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.events import UnknownEvent
-from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.model import shapes
 from tests.docs import DOCS, pages
 from tests.docs.configuration import undocumented_variables
@@ -72,12 +71,10 @@ def test_json_of_fixes_matches_schema(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_journal_lines_match_schema() -> None:
-    old = Path(__file__).parents[1] / "journal" / "sweep_of_0_1"
     with fixed_sweep() as folder:
-        for journal in (folder.events, SweepFolder(old).events):
-            lines = journal.read_text(encoding="utf-8").splitlines()
-            assert lines
-            assert not any(isinstance(parse_event(line.encode()), UnknownEvent) for line in lines)
+        lines = folder.events.read_text(encoding="utf-8").splitlines()
+        assert lines
+        assert not any(isinstance(parse_event(line.encode()), UnknownEvent) for line in lines)
 
 
 def test_schemas_contain_their_version() -> None:

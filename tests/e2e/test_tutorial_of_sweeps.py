@@ -75,14 +75,14 @@ def test_room_opens_and_quits(e2e: E2eSession) -> None:
 def test_status_lists_tests_that_need_attention(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # print the tests that need attention
-        swarm-tui status ./simulated --only blocked,failed
+        swarm-tui status ./simulated --only blocked,error
     """)
     expect(e2e.run(SIMULATED)).to_succeed()
     shown = run_block(e2e)
     expect(shown).to_succeed()
     told = shown.stdout.strip().splitlines()[1:]
     assert told
-    assert all(line.split()[0] in ("blocked", "failed", "no") for line in told if line.startswith("  "))
+    assert all(line.split()[0] in ("blocked", "error", "no") for line in told if line.startswith("  "))
 
 
 def test_sweep_is_shown_at_earlier_time(e2e: E2eSession) -> None:
@@ -137,9 +137,9 @@ def test_script_waits_and_reads_events(e2e: E2eSession) -> None:
     expect(e2e.run(SIMULATED)).to_succeed()
     e2e.write_tutorial_block("""
         # wait until a condition is true, for scripts; here it is true immediately
-        swarm-tui wait --until 'failed or done' ./simulated
+        swarm-tui wait --until 'error or done' ./simulated
     """)
-    expect(run_block(e2e).stdout).to_equal("failed\n")
+    expect(run_block(e2e).stdout).to_equal("error\n")
     e2e.write_tutorial_block("""
         # print the events, one JSON object per line; --follow continues until the sweep has finished
         swarm-tui events --json ./simulated

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.failures.events import PatternRaised, QueueHeld, QueueReleased
+from swarm_tui.failures.events import AlertRaised, QueueHeld, QueueReleased
 from swarm_tui.model.event import Event
 from tests.journal.folding import OTHER, TEST, check_line, check_record, check_sweep, type_name
 
@@ -42,7 +42,7 @@ def test_event_changes_fields_of_sweep(events: list[Event], changes: dict[str, A
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (PatternRaised(cause="OSError", tests=("a", "b")), ("warning", "2 tests with the same cause: OSError", "")),
+        (AlertRaised(cause="OSError", tests=("a", "b")), ("warning", "2 tests with the same cause: OSError", "")),
         (QueueHeld(), ("info", "the queue is held", "")),
         (QueueHeld(tests=(TEST,), reason="r"), ("info", "1 test is held: r", "")),
         (QueueReleased(tests=(TEST, OTHER)), ("info", "2 tests are released", "")),

@@ -45,7 +45,7 @@ def test_larger_patterns_come_first() -> None:
 
 def test_blocked_test_counts_by_escalation() -> None:
     report = PulledWork(escalations=(Escalation(title="no docker"),))
-    record = failed("a.py::t", "AssertionError", result=Result.BLOCKED, harvest=report)
+    record = failed("a.py::t", "AssertionError", result=Result.BLOCKED, pulled=report)
     assert cause_of(record) == "no docker"
 
 
@@ -54,7 +54,7 @@ def test_a_clean_test_has_no_cause() -> None:
 
 
 def test_only_failures_have_cause() -> None:
-    resumed = TestRecord(test="a.py::t", state=State.QUEUED, reason="the sweep was resumed", attempt=1)
-    adopted = TestRecord(test="a.py::u", state=State.RUNNING, reason="resumed", attempt=1, source="engine")
-    unlaunched = TestRecord(test="a.py::v", state=State.QUEUED, reason="no room", attempt=1, source="engine")
+    resumed = TestRecord(test="a.py::t", state=State.QUEUED, reason="the sweep was resumed", launch=1)
+    adopted = TestRecord(test="a.py::u", state=State.RUNNING, reason="resumed", launch=1, source="engine")
+    unlaunched = TestRecord(test="a.py::v", state=State.QUEUED, reason="no room", launch=1, source="engine")
     assert [cause_of(record) for record in (resumed, adopted, unlaunched)] == ["", "", "no room"]

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from swarm_tui.hosts.events import HostBack, HostGone, HostLost, HostSeen
+from swarm_tui.hosts.events import HostAbandoned, HostLost, HostPolled, HostRecovered
 from swarm_tui.hosts.lines import HostLine, HostTally, free_slots_reason, host_lines, text_of_host
-from swarm_tui.journal.events import Harvested, Launched, Launching, Queued, Seen, Stopped
+from swarm_tui.journal.events import AgentStateChanged, Launched, Launching, Pulled, Queued, Stopped
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import Said
+from swarm_tui.journal.work_events import AgentOutput
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import HostSettings, MngrSettings, SweepSpec
@@ -47,20 +47,20 @@ def test_host_counts_tests_after_launch() -> None:
         Queued(test="q"),
         *on_host("a", "box1"),
         *on_host("b", "box1"),
-        Seen(test="b", state=State.WAITING, at=50.0),
+        AgentStateChanged(test="b", state=State.WAITING, at=50.0),
         *on_host("c", "box1"),
-        Harvested(test="c", result=Result.FAILED),
+        Pulled(test="c", result=Result.ERROR),
         Queued(test="d"),
         Launching(test="d", host="box2"),
-        HostSeen(host="box1", load=3.0, processors=8, at=60.0),
-        Said(test="a", line="x", at=70.0),
+        HostPolled(host="box1", load=3.0, processors=8, at=60.0),
+        AgentOutput(test="a", line="x", at=70.0),
     )
     lines = lines_of(state, spec_on("box1", "box2", "box3"))
     box1 = lines["box1"]
-    assert (box1.at_work, box1.waiting, box1.free, box1.finished, box1.unsolved) == (1, 1, 2, 1, 1)
+    assert (box1.running, box1.waiting, box1.free, box1.finished, box1.unsolved) == (1, 1, 2, 1, 1)
     assert (box1.heard_at, box1.load, box1.processors) == (70.0, 3.0, 8)
     assert box1.tests == ("a", "b", "c")
-    assert (lines["box2"].at_work, lines["box2"].heard_at) == (1, None)
+    assert (lines["box2"].running, lines["box2"].heard_at) == (1, None)
     assert (lines["box3"].taken, lines["box3"].free) == (0, 4)
     assert text_of_host(box1, 82.0) == "box1: 2 of 4 slots, 1 waiting, load 3.0 of 8, polled 12 s ago, 1 done"
 
@@ -69,7 +69,7 @@ def test_moved_test_counts_for_new_host_only() -> None:
     state = folded(
         *on_host("a", "box1"),
         HostLost(host="box1", reason="no answer", at=100.0),
-        HostGone(host="box1", reason="no answer for 15 minutes", at=1000.0),
+        HostAbandoned(host="box1", reason="no answer for 15 minutes", at=1000.0),
         Queued(test="a", reason="box1 is given up"),
         Launching(test="a", host="box2"),
     )
@@ -107,12 +107,12 @@ def test_incremental_host_count_equals_full_count(seed: int) -> None:
                 Queued(test=test),
                 Launching(test=test, host=host),
                 Launched(test=test, host=host),
-                Seen(test=test, state=State.WAITING),
-                Harvested(test=test, result=Result.CLEAN),
+                AgentStateChanged(test=test, state=State.WAITING),
+                Pulled(test=test, result=Result.CLEAN),
                 Stopped(test=test),
                 HostLost(host=host),
-                HostBack(host=host),
-                HostGone(host=host),
+                HostRecovered(host=host),
+                HostAbandoned(host=host),
             )
         )
         state.apply(structs.replace(event, seq=number, at=float(number)))

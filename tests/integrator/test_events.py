@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.integrator.events import Integrated, Integrating, Integration, IntegrationFailed, IntegratorSaid
+from swarm_tui.integrator.events import Integrated, Integration, IntegrationFailed, IntegrationStarted, IntegratorOutput
 from swarm_tui.journal.events import Launched
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
@@ -18,19 +18,22 @@ from tests.journal.folding import check_line, check_sweep, type_name
     ("events", "changes"),
     [
         (
-            [Integrating(seq=3, at=3, by="agent")],
+            [IntegrationStarted(seq=3, at=3, by="agent")],
             {"integration": Integration("integrating", detail="agent", at=3, started_at=3)},
         ),
         (
-            [Integrating(seq=2, at=2, by="agent"), IntegratorSaid(seq=3, at=3, line="merging")],
+            [IntegrationStarted(seq=2, at=2, by="agent"), IntegratorOutput(seq=3, at=3, line="merging")],
             {"integration": Integration("integrating", detail="agent", at=2, started_at=2, last_line="merging")},
         ),
         (
-            [Integrating(seq=2, at=2), Integrated(seq=3, at=3, branch="b", tip="t", fixes=4, left_out=5, detail="d")],
+            [
+                IntegrationStarted(seq=2, at=2),
+                Integrated(seq=3, at=3, branch="b", tip="t", fixes=4, left_out=5, detail="d"),
+            ],
             {"integration": Integration("done", "b", "t", 4, 5, "d", at=3, started_at=2)},
         ),
         (
-            [Integrating(seq=2, at=2), IntegrationFailed(seq=3, at=3, reason="no disk")],
+            [IntegrationStarted(seq=2, at=2), IntegrationFailed(seq=3, at=3, reason="no disk")],
             {"integration": Integration("failed", detail="no disk", at=3, started_at=2)},
         ),
     ],
@@ -42,8 +45,8 @@ def test_event_changes_fields_of_sweep(events: list[Event], changes: dict[str, A
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (Integrating(by="agent", branches=3), ("info", "integrating 3 branches (agent)", "")),
-        (IntegratorSaid(line="l"), ("info", "the integrator: l", "")),
+        (IntegrationStarted(by="agent", branches=3), ("info", "integrating 3 branches (agent)", "")),
+        (IntegratorOutput(line="l"), ("info", "the integrator: l", "")),
         (Integrated(branch="b", fixes=2), ("info", "integrated on b: 2 fixes", "")),
         (Integrated(branch="b", fixes=2, left_out=1), ("info", "integrated on b: 2 fixes, 1 left out", "")),
         (Integrated(), ("info", "nothing to integrate", "")),
@@ -59,10 +62,10 @@ def test_event_gives_log_line(event: Event, line: tuple[str, str, str] | None) -
 def test_integrator_has_record() -> None:
     state = SweepState()
     assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY)
-    state.apply_all([Integrating(at=3, by="agent", agent="a", branch="b", attempt=2)])
-    assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="a", branch="b", since=3, attempt=2)
+    state.apply_all([IntegrationStarted(at=3, by="agent", agent="a", branch="b", launch=2)])
+    assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="a", branch="b", since=3, launch=2)
     state.apply_all([Launched(at=5, test=INTEGRATOR_KEY, agent_id="id")])
     record = state.record_of(INTEGRATOR_KEY)
-    assert (record.agent, record.branch, record.agent_id, record.attempt) == ("a", "b", "id", 2)
-    state.apply_all([Integrating(at=4, by="agent", agent="c", branch="d", attempt=1)])
-    assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="c", branch="d", since=4, attempt=2)
+    assert (record.agent, record.branch, record.agent_id, record.launch) == ("a", "b", "id", 2)
+    state.apply_all([IntegrationStarted(at=4, by="agent", agent="c", branch="d", launch=1)])
+    assert state.record_of(INTEGRATOR_KEY) == TestRecord(test=INTEGRATOR_KEY, agent="c", branch="d", since=4, launch=2)

@@ -20,7 +20,7 @@ def test_lines_of_other_programs_are_counted_and_ignored(tmp_path: Path) -> None
     with JournalWriter(path) as writer:
         first = writer.append(SlotsChanged(slots=2))
         with path.open("ab") as file:
-            file.write(b'{"seq":1,"type":"slots_changed","slots":900}\n{"seq":2,"type":"noted","text":"torn"')
+            file.write(b'{"seq":1,"type":"slots_changed","slots":900}\n{"seq":2,"type":"log_message","text":"torn"')
         second = writer.append(SlotsChanged(slots=3))
         assert writer.foreign_lines == 2
     news = EventFollower(path).read()

@@ -18,10 +18,10 @@ from swarm_tui.journal.events import (
     FIRST_LINE_LOST,
     EngineEnded,
     EngineStarted,
-    Harvested,
     Launched,
     Launching,
-    Noted,
+    LogMessage,
+    Pulled,
     Queued,
     SlotsChanged,
 )
@@ -62,7 +62,7 @@ def write(folder: SweepFolder, *events: Event) -> SweepState:
 def test_long_journal_is_read_to_end(folder: SweepFolder) -> None:
     text = "x" * 1_000_000
     number = LINE_LIMIT // len(text) + 3
-    write(folder, *(Noted(text=text) for _ in range(number)), SlotsChanged(slots=7))
+    write(folder, *(LogMessage(text=text) for _ in range(number)), SlotsChanged(slots=7))
     told: list[tuple[int, int]] = []
     opened = open_sweep(folder, lambda done, size: told.append((done, size)))
     assert opened.state.slots == 7
@@ -161,7 +161,7 @@ def test_test_without_first_event_comes_from_spec(folder: SweepFolder) -> None:
 
 
 def test_lost_result_is_reported_in_record(folder: SweepFolder) -> None:
-    ends = [Harvested(test=test, result=Result.CLEAN) for test in (A, B)]
+    ends = [Pulled(test=test, result=Result.CLEAN) for test in (A, B)]
     write(folder, EngineStarted(pid=1), Launched(test=A), *ends, EngineEnded())
     lose(folder, 4)
     first, second = open_sweep(folder).state.tests()

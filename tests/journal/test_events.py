@@ -10,20 +10,20 @@ from msgspec import structs
 from swarm_tui.integrator.events import Revision
 from swarm_tui.journal.events import (
     AgentsStopped,
+    AgentStateChanged,
     EngineEnded,
     EngineStarted,
-    Harvested,
-    Harvesting,
     Launched,
     LaunchFailed,
     Launching,
+    LogMessage,
     MessageSent,
-    Noted,
-    ProbeFailed,
-    ProbeRecovered,
+    PollFailed,
+    PollRecovered,
+    Pulled,
+    Pulling,
     Queued,
     RequestAnswered,
-    Seen,
     SlotsChanged,
     Stopped,
     UnknownEvent,
@@ -36,7 +36,14 @@ from swarm_tui.model.pulled import NOT_PULLED, PulledWork
 from swarm_tui.model.results import Baseline, Result, State
 from tests.journal.folding import FULL, OTHER, TEST, check_line, check_record, check_sweep, folded, type_name
 
-NOTHING_ASKED = {"question": "", "options": (), "condition": "", "trouble": None, "needs_terminal": False, "asks": ()}
+NOTHING_ASKED = {
+    "question": "",
+    "options": (),
+    "status_detail": "",
+    "api_error": None,
+    "needs_terminal": False,
+    "open_questions": (),
+}
 NOTHING_ASKED |= {"stuck": ""}
 LIMITED = ApiError(kind=ApiErrorKind.LIMITED, until=70.0, has_given_up=True)
 STARTED = EngineStarted(seq=1, at=1, pid=7, machine="here", slots=4)
@@ -47,11 +54,19 @@ ENDED = EngineEnded(seq=2, at=2, why="stopped", reason="enough")
     ("event", "changes"),
     [
         (
-            Launching(at=9, test=TEST, attempt=5, number=3),
-            {"state": State.LAUNCHING, "since": 9, "attempt": 5, "number": 3, "reason": "", "source": "engine"},
+            Launching(at=9, test=TEST, launch=5, number=3, host="h"),
+            {
+                "state": State.LAUNCHING,
+                "since": 9,
+                "launch": 5,
+                "number": 3,
+                "reason": "",
+                "source": "engine",
+                "host": "h",
+            },
         ),
         (
-            Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s", own_folder="/o"),
+            Launched(at=9, test=TEST, agent_id="i", host="h", work_dir="/w", state_dir="/s", agent_dir="/o"),
             {
                 "state": State.RUNNING,
                 "since": 9,
@@ -60,7 +75,7 @@ ENDED = EngineEnded(seq=2, at=2, why="stopped", reason="enough")
                 "host": "h",
                 "work_dir": "/w",
                 "state_dir": "/s",
-                "own_folder": "/o",
+                "agent_dir": "/o",
                 "reason": "",
                 "source": "engine",
             },
@@ -83,23 +98,31 @@ ENDED = EngineEnded(seq=2, at=2, why="stopped", reason="enough")
             {"state": State.QUEUED, "since": 9, "reason": "no port", "source": "engine"},
         ),
         (
-            Seen(at=9, test=TEST, state=State.WAITING, source="hook", question="Which?", options=("a", "b")),
+            AgentStateChanged(
+                at=9, test=TEST, state=State.WAITING, source="hook", question="Which?", options=("a", "b")
+            ),
             {"state": State.WAITING, "since": 9, "source": "hook", "question": "Which?", "reason": ""}
-            | {"options": ("a", "b"), "condition": "", "trouble": None, "needs_terminal": False},
+            | {"options": ("a", "b"), "status_detail": "", "api_error": None, "needs_terminal": False},
         ),
         (
-            Seen(at=9, test=TEST, state=State.RUNNING, condition="429", trouble=LIMITED),
+            AgentStateChanged(at=9, test=TEST, state=State.RUNNING, status_detail="429", api_error=LIMITED),
             {"state": State.RUNNING, "source": "process", "reason": "", "question": "", "options": ()}
-            | {"condition": "429", "trouble": LIMITED, "trouble_at": 9, "needs_terminal": False},
+            | {"status_detail": "429", "api_error": LIMITED, "api_error_at": 9, "needs_terminal": False},
         ),
         (
-            Seen(at=9, test=TEST, state=State.RUNNING, condition="API error 429"),
+            AgentStateChanged(at=9, test=TEST, state=State.RUNNING, status_detail="API error 429"),
             {"state": State.RUNNING, "source": "process", "reason": ""}
-            | {"question": "", "options": (), "condition": "API error 429", "trouble": None, "needs_terminal": False},
+            | {
+                "question": "",
+                "options": (),
+                "status_detail": "API error 429",
+                "api_error": None,
+                "needs_terminal": False,
+            },
         ),
-        (Harvesting(at=9, test=TEST, source="crash"), {"state": State.HARVESTING, "since": 9, "source": "crash"}),
+        (Pulling(at=9, test=TEST, source="crash"), {"state": State.PULLING, "since": 9, "source": "crash"}),
         (
-            Harvested(at=9, test=TEST, result=Result.CLEAN, reason="r", harvest=PulledWork(tip="t")),
+            Pulled(at=9, test=TEST, result=Result.CLEAN, reason="r", pulled=PulledWork(tip="t")),
             {
                 "state": State.DONE,
                 "result": Result.CLEAN,
@@ -107,21 +130,21 @@ ENDED = EngineEnded(seq=2, at=2, why="stopped", reason="enough")
                 "ended_at": 9,
                 "reason": "r",
                 "source": "outcome",
-                "harvest": PulledWork(tip="t"),
+                "pulled": PulledWork(tip="t"),
                 **NOTHING_ASKED,
                 "stale_since": None,
             },
         ),
         (
-            Harvested(at=9, test=TEST, result=Result.FAILED, harvest=PulledWork(errored=True)),
+            Pulled(at=9, test=TEST, result=Result.ERROR, pulled=PulledWork(errored=True)),
             {
                 "state": State.DONE,
-                "result": Result.FAILED,
+                "result": Result.ERROR,
                 "since": 9,
                 "ended_at": 9,
                 "reason": "",
                 "source": "engine",
-                "harvest": PulledWork(errored=True),
+                "pulled": PulledWork(errored=True),
                 **NOTHING_ASKED,
                 "stale_since": None,
             },
@@ -138,11 +161,11 @@ ENDED = EngineEnded(seq=2, at=2, why="stopped", reason="enough")
                 "stale_since": None,
             },
         ),
-        (ProbeRecovered(at=9, tests=(TEST,)), {"stale_since": None}),
-        (ProbeRecovered(at=9), {"stale_since": None}),
-        (ProbeFailed(at=9, reason="no tmux"), {}),
+        (PollRecovered(at=9, tests=(TEST,)), {"stale_since": None}),
+        (PollRecovered(at=9), {"stale_since": None}),
+        (PollFailed(at=9, reason="no tmux"), {}),
         (MessageSent(at=9, test=TEST, text="hello", by="ada"), {}),
-        (Noted(at=9, test=TEST, text="hello"), {}),
+        (LogMessage(at=9, test=TEST, text="hello"), {}),
         (AgentsStopped(at=9, agents=("agent",)), {}),
     ],
     ids=type_name,
@@ -190,15 +213,18 @@ def test_event_changes_fields_of_sweep(events: list[Event], changes: dict[str, A
         (Launching(test=TEST), None),
         (Launched(test=TEST), ("info", "launched", TEST)),
         (Launched(test=TEST, is_adopted=True), ("info", "resumed", TEST)),
-        (LaunchFailed(test=TEST, reason="r", attempt=2), ("warning", "launch 2 failed: r", TEST)),
+        (LaunchFailed(test=TEST, reason="r", launch=2), ("warning", "launch 2 failed: r", TEST)),
         (LaunchFailed(test=TEST, reason="r", is_final=True), ("error", "launch 1 failed: r", TEST)),
-        (Seen(test=TEST, state=State.RUNNING), None),
-        (Seen(test=TEST, state=State.WAITING), ("warning", "waits for an answer: (unknown question)", TEST)),
-        (Seen(test=TEST, state=State.WAITING, question="q"), ("warning", "waits for an answer: q", TEST)),
-        (ProbeFailed(reason="r"), ("warning", "states are stale: r", "")),
-        (ProbeRecovered(), ("info", "states are up to date again", "")),
-        (Harvested(test=TEST, result=Result.IMPL_FIX), ("info", "impl fix", TEST)),
-        (Harvested(test=TEST, result=Result.FAILED, reason="r"), ("error", "failed: r", TEST)),
+        (AgentStateChanged(test=TEST, state=State.RUNNING), None),
+        (
+            AgentStateChanged(test=TEST, state=State.WAITING),
+            ("warning", "waits for an answer: (unknown question)", TEST),
+        ),
+        (AgentStateChanged(test=TEST, state=State.WAITING, question="q"), ("warning", "waits for an answer: q", TEST)),
+        (PollFailed(reason="r"), ("warning", "states are stale: r", "")),
+        (PollRecovered(), ("info", "states are up to date again", "")),
+        (Pulled(test=TEST, result=Result.IMPL_FIX), ("info", "impl fix", TEST)),
+        (Pulled(test=TEST, result=Result.ERROR, reason="r"), ("error", "error: r", TEST)),
         (Stopped(test=TEST), ("warning", "stopped: on request", TEST)),
         (Stopped(test=TEST, reason="r"), ("warning", "stopped: r", TEST)),
         (AgentsStopped(agents=("a",)), None),
@@ -208,7 +234,7 @@ def test_event_changes_fields_of_sweep(events: list[Event], changes: dict[str, A
         (MessageSent(test=TEST, text="t", error="e"), ("error", "message not sent: e", TEST)),
         (RequestAnswered(request="1"), None),
         (RequestAnswered(request="1", is_done=False, detail="d"), ("error", "request failed: d", "")),
-        (Noted(level="warning", text="t", test=TEST), ("warning", "t", TEST)),
+        (LogMessage(level="warning", text="t", test=TEST), ("warning", "t", TEST)),
         (UnknownEvent(name="sang"), None),
     ],
     ids=type_name,
@@ -223,11 +249,11 @@ def test_first_queued_event_adds_test() -> None:
     made = TestRecord(TEST, agent="a", branch="b", file="f", line=3, block="c", reason="r", since=9)
     assert state.records == {TEST: made}
     assert (state.counts, state.drain_changed()) == ({"queued": 1}, {TEST})
-    assert (made.state, made.source, made.harvest) == (State.QUEUED, "queue", NOT_PULLED)
+    assert (made.state, made.source, made.pulled) == (State.QUEUED, "queue", NOT_PULLED)
 
 
 def test_requeued_test_keeps_names_launches_and_hold() -> None:
-    kept = TestRecord(TEST, file="a.py", line=7, block="block", attempt=4, is_held=True, spent_before=FULL.spending)
+    kept = TestRecord(TEST, file="a.py", line=7, block="block", launch=4, is_held=True, spent_before=FULL.spending)
     kept = structs.replace(kept, group="port", baseline=Baseline.FLAKY)
     kept = structs.replace(kept, traits=FULL.traits, held_for=FULL.held_for)
     state = folded(FULL, Queued(at=9, test=TEST, reason="again", file="other", line=1, block="other"))
@@ -240,7 +266,7 @@ def test_revision_is_kept_after_interruption_not_retry() -> None:
     sent = Revision(fix="other", comment="Again.", tip="tip")
     assert folded(FULL, Queued(at=9, test=TEST)).records[TEST].revision is None
     assert folded(FULL, Queued(at=9, test=TEST, revision=sent)).records[TEST].revision == sent
-    interrupted = structs.replace(FULL, harvest=NOT_PULLED)
+    interrupted = structs.replace(FULL, pulled=NOT_PULLED)
     assert folded(interrupted, Queued(at=9, test=TEST)).records[TEST].revision == FULL.revision
 
 
@@ -249,7 +275,7 @@ def test_note_is_kept_after_interruption_not_retry() -> None:
     assert noted.records[TEST].note == "Keep 1.0."
     noted.apply_all([Queued(at=10, test=TEST)])
     assert noted.records[TEST].note == "Keep 1.0."
-    noted.apply_all([Harvested(at=11, test=TEST, result=Result.CLEAN, harvest=FULL.harvest)])
+    noted.apply_all([Pulled(at=11, test=TEST, result=Result.CLEAN, pulled=FULL.pulled)])
     noted.apply_all([Queued(at=12, test=TEST)])
     assert noted.records[TEST].note == ""
 
@@ -262,7 +288,7 @@ def test_adopted_agent_without_start_starts_at_adoption() -> None:
 @pytest.mark.parametrize("tests", [(), (TEST, "gone.py::test"), (OTHER,)])
 def test_failed_poll_makes_named_unfinished_tests_stale(tests: tuple[str, ...]) -> None:
     fresh = structs.replace(FULL, stale_since=None)
-    event = ProbeFailed(at=9, tests=tests, reason="no tmux")
+    event = PollFailed(at=9, tests=tests, reason="no tmux")
     expected = fresh if tests == (OTHER,) else structs.replace(fresh, stale_since=9)
     assert folded(fresh, event).records == {TEST: expected}
     for end in (State.DONE, State.STOPPED):
@@ -271,7 +297,7 @@ def test_failed_poll_makes_named_unfinished_tests_stale(tests: tuple[str, ...]) 
     assert folded(FULL, event).records == {TEST: FULL}
     state = folded(fresh, event)
     assert state.stale_reason == "no tmux"
-    assert state.apply_all([ProbeRecovered(at=10, tests=tests)]).records == {TEST: fresh}
+    assert state.apply_all([PollRecovered(at=10, tests=tests)]).records == {TEST: fresh}
     assert state.stale_reason == ""
 
 

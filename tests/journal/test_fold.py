@@ -9,21 +9,20 @@ from hypothesis import given
 from swarm_tui.journal.append import encode_event
 from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.events import (
-    Harvested,
-    Harvesting,
+    AgentStateChanged,
     Launched,
     Launching,
-    Noted,
+    LogMessage,
+    Pulled,
+    Pulling,
     Queued,
-    Seen,
 )
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
+from swarm_tui.journal.work_events import AgentOutput, TryFinished, TryStarted
 from swarm_tui.model.event import Event
-from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Result, State
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from tests.journal.sweeps import events
 
 TEST = "tests/test_a.py::test_it"
@@ -65,12 +64,12 @@ def test_fold_events_of_one_test() -> None:
     state.apply(Launched(at=3, test=TEST, agent_id="agent-1"))
     state.apply(TryStarted(at=4, test=TEST, number=1))
     state.apply(TryFinished(at=5, test=TEST, number=1, passed=False, seconds=1.0, failure="assert 1 == 2"))
-    state.apply(Seen(at=6, test=TEST, state=State.WAITING, question="which host?"))
+    state.apply(AgentStateChanged(at=6, test=TEST, state=State.WAITING, question="which host?"))
     assert state.active == 0
     assert state.records[TEST].question == "which host?"
-    state.apply(Seen(at=7, test=TEST, state=State.RUNNING))
-    state.apply(Harvesting(at=8, test=TEST))
-    state.apply(Harvested(at=9, test=TEST, result=Result.IMPL_FIX))
+    state.apply(AgentStateChanged(at=7, test=TEST, state=State.RUNNING))
+    state.apply(Pulling(at=8, test=TEST))
+    state.apply(Pulled(at=9, test=TEST, result=Result.IMPL_FIX))
     record = state.records[TEST]
     assert (record.mark, record.launched_at, record.ended_at) == ("impl_fix", 3, 9)
     assert [made.passed for made in record.tries] == [False]
@@ -87,41 +86,19 @@ def test_concurrent_runs_are_two_tries() -> None:
         assert [(made.number, made.passed) for made in state.records[TEST].tries] == [(1, True), (2, False)]
 
 
-def test_pulled_event_of_format_1_is_read() -> None:
-    line = b"""{"seq": 9, "at": 5.0, "test": "a.py::t", "type": "harvested", "result": "impl_fix", "reason": "so it is",
-        "end": "archive", "summary": "Done.", "passing_before": false, "passing_after": true, "errored": false,
-        "changes": [{"kind": "FIX_IMPL", "status": "SUCCEEDED", "summary": "sums", "commit": "c0ffee"}],
-        "escalations": [{"kind": "BLOCKER", "title": "no network", "detail_markdown": "none"}], "tip": "c0ffee",
-        "has_uncommitted": true, "mood": "good"}"""
-    event = parse_event(line)
-    report = PulledWork(
-        end="archive",
-        summary="Done.",
-        passing_before=False,
-        passing_after=True,
-        changes=(PulledChange(kind="FIX_IMPL", status="SUCCEEDED", summary="sums", commit="c0ffee"),),
-        escalations=(Escalation(title="no network", detail_markdown="none"),),
-        tip="c0ffee",
-        has_uncommitted=True,
-    )
-    assert isinstance(event, Harvested)
-    assert (event.result, event.reason, event.harvest) == (Result.IMPL_FIX, "so it is", report)
-    assert parse_event(encode_event(event)) == event
-
-
 @pytest.mark.parametrize(
     "line",
     [
-        b'{"type": "seen", "test": "a", "state": "done"}',
-        b'{"type": "seen", "test": "a", "state": "thinking"}',
-        b'{"type": "seen", "test": null, "state": "running"}',
-        b'{"type": "said", "line": "no test"}',
-        b'{"type": "said", "test": "a", "line": "\\ud800"}',
-        b'{"type": "said", "test": "a", "line": "\xff"}',
-        b'{"type": "spent", "test": "a", "dollars": 1e999}',
-        b'{"type": "spent", "test": "a", "dollars": NaN}',
-        b'{"type": "spent", "test": "a", "models": [["opus", 1, 2, 3, 4, 5]]}',
-        b'{"type": "budget_spent", "percent": 90, "dollars": 1, "budget": 2}',
+        b'{"type": "agent_state_changed", "test": "a", "state": "done"}',
+        b'{"type": "agent_state_changed", "test": "a", "state": "thinking"}',
+        b'{"type": "agent_state_changed", "test": null, "state": "running"}',
+        b'{"type": "agent_output", "line": "no test"}',
+        b'{"type": "agent_output", "test": "a", "line": "\\ud800"}',
+        b'{"type": "agent_output", "test": "a", "line": "\xff"}',
+        b'{"type": "usage_reported", "test": "a", "dollars": 1e999}',
+        b'{"type": "usage_reported", "test": "a", "dollars": NaN}',
+        b'{"type": "usage_reported", "test": "a", "models": [["opus", 1, 2, 3, 4, 5]]}',
+        b'{"type": "budget_reached", "percent": 90, "dollars": 1, "budget": 2}',
         b'{"type": "try_finished", "test": "a", "passed": false, "detail": {"errors": []}}',
         b'{"type": "queued", "test": "a", "at": "now"}',
         b'{"type": "queued", "test": "a", "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
@@ -134,16 +111,18 @@ def test_pulled_event_of_format_1_is_read() -> None:
     ids=lambda line: line[:40].decode(errors="replace"),
 )
 def test_damaged_line_is_counted_and_ignored(line: bytes, tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_bytes(line + b'\n{"type": "noted", "text": "after", "added later": {"a": [1]}}\n')
+    (tmp_path / "events.jsonl").write_bytes(
+        line + b'\n{"type": "log_message", "text": "after", "added later": {"a": [1]}}\n'
+    )
     with pytest.raises(ValueError):
         parse_event(line)
     new = EventFollower(tmp_path / "events.jsonl").read()
     assert len(new.bad_lines) == bool(line)
-    assert new.events == [Noted(text="after")]
+    assert new.events == [LogMessage(text="after")]
 
 
 def test_surrogate_and_whole_number_are_written_readably() -> None:
-    event = Spent(test="a", dollars=3, tokens=None)
+    event = UsageReported(test="a", dollars=3, tokens=None)
     assert parse_event(encode_event(event)) == event
-    said = parse_event(encode_event(Said(test="a", line="\ud800!")))
-    assert said == Said(test="a", line="?!")
+    said = parse_event(encode_event(AgentOutput(test="a", line="\ud800!")))
+    assert said == AgentOutput(test="a", line="?!")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Harvested
+from swarm_tui.journal.events import Pulled
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.history import STEPS, JournalHistory, offset_behind
@@ -20,7 +20,7 @@ from swarm_tui.journal.snapshot import (
     write_snapshot,
 )
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import Said
+from swarm_tui.journal.work_events import AgentOutput
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
@@ -86,7 +86,7 @@ def test_moment_at_returns_offset_after_last_event(
     with JournalWriter(folder.events, clock=lambda: now) as writer:
         for gap in gaps:
             now += gap
-            writer.append(Said(test=TESTS[0], line="x" * int(gap * 40)))
+            writer.append(AgentOutput(test=TESTS[0], line="x" * int(gap * 40)))
             expected = writer.size if now <= at else expected
     history = JournalHistory(folder, SPEC)
     assert history.moment_at(at) == expected
@@ -111,11 +111,11 @@ def test_offset_behind_skips_no_later_event(
 def test_history_ignores_invalid_lines(tmp_path: Path) -> None:
     folder = SweepFolder(tmp_path)
     queued = '{"seq":1,"at":5.0,"test":"t","type":"queued"}\n'
-    harvested = '{"seq":2,"at":6.0,"test":"t","type":"harvested","result":"clean"}\n'
-    noise = "no event\n" + '{"type":"harvested"}\n' + "y" * 3_000_000 + "\n\n"
-    folder.events.write_text(queued + noise + harvested + noise + '{"seq":3,"at":7.0,"te')
+    pulled = '{"seq":2,"at":6.0,"test":"t","type":"pulled","result":"clean"}\n'
+    noise = "no event\n" + '{"type":"pulled"}\n' + "y" * 3_000_000 + "\n\n"
+    folder.events.write_text(queued + noise + pulled + noise + '{"seq":3,"at":7.0,"te')
     history = JournalHistory(folder, SPEC)
-    end = len(queued + noise + harvested)
+    end = len(queued + noise + pulled)
     assert history.moment_at(6.5) == end
     assert history.moment_at(5.5) == len(queued)
     assert history.span == (5.0, 6.0)
@@ -138,8 +138,8 @@ def test_empty_journal_has_no_moments(tmp_path: Path) -> None:
 
 
 def test_fold_starts_at_valid_former_snapshot(tmp_path: Path) -> None:
-    said = [Said(test=TESTS[number % 5], line="z" * 20_000) for number in range(300)]
-    folder, offsets = journal_of(tmp_path, [Harvested(test=TESTS[0], result=Result.CLEAN), *said])
+    said = [AgentOutput(test=TESTS[number % 5], line="z" * 20_000) for number in range(300)]
+    folder, offsets = journal_of(tmp_path, [Pulled(test=TESTS[0], result=Result.CLEAN), *said])
     for number in (100, 200):
         write_snapshot(folder.snapshot, folder.events, offsets[number], folded(folder, offsets[number]))
         keep_former_snapshot(folder.snapshot, folder.former_snapshots)
@@ -167,7 +167,7 @@ def test_fold_starts_at_valid_former_snapshot(tmp_path: Path) -> None:
 
 
 def test_every_second_of_many_snapshots_is_removed(tmp_path: Path) -> None:
-    folder, offsets = journal_of(tmp_path, [Said(test=TESTS[0], line=str(number)) for number in range(100)])
+    folder, offsets = journal_of(tmp_path, [AgentOutput(test=TESTS[0], line=str(number)) for number in range(100)])
     state = folded(folder, offsets[0])
     for offset in offsets[: FORMER_KEPT + 1]:
         write_snapshot(folder.snapshot, folder.events, offset, state)

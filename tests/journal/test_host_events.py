@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from swarm_tui.hosts.events import HostBack, HostGone, HostLost, HostSeen, HostState
+from swarm_tui.hosts.events import HostAbandoned, HostLost, HostPolled, HostRecovered, HostState
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.decode import parse_event
 from swarm_tui.journal.events import Launched, Launching, Queued
@@ -26,12 +26,12 @@ def test_lost_host_makes_tests_stale_until_back() -> None:
     state = SweepState().apply_all([*BEGUN, HostLost(host="box1", reason="refused", at=5.0)])
     assert [record.stale_since for record in state.tests()] == [5.0, None]
     assert state.hosts == {"box1": HostState("box1", lost_since=5.0, reason="refused")}
-    state.apply(HostGone(host="box1", reason="15 min without an answer", at=6.0))
+    state.apply(HostAbandoned(host="box1", reason="15 min without an answer", at=6.0))
     assert state.hosts["box1"].is_gone
-    state.apply(HostBack(host="box1", seconds=2.0, at=7.0))
+    state.apply(HostRecovered(host="box1", seconds=2.0, at=7.0))
     assert [record.stale_since for record in state.tests()] == [None, None]
     assert state.hosts["box1"] == HostState("box1", seen_at=7.0)
-    state.apply(HostSeen(host="box1", load=0.5, processors=4, at=8.0))
+    state.apply(HostPolled(host="box1", load=0.5, processors=4, at=8.0))
     assert state.hosts["box1"] == HostState("box1", load=0.5, processors=4, seen_at=8.0)
 
 
@@ -47,7 +47,7 @@ def test_snapshot_keeps_hosts(tmp_path: Path) -> None:
 
 
 def test_journal_and_spec_without_hosts_are_read() -> None:
-    launching = parse_event(b'{"type":"launching","test":"a","attempt":1,"seq":1,"at":1.0}')
+    launching = parse_event(b'{"type":"launching","test":"a","launch":1,"seq":1,"at":1.0}')
     launched = parse_event(b'{"type":"launched","test":"a","agent_id":"x","host":"local","seq":2,"at":2.0}')
     state = SweepState().apply_all([Queued(test="a"), launching, launched])
     assert state.records["a"].host == "local"

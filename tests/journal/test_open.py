@@ -52,13 +52,17 @@ def test_runs_folder_is_ignored_by_git(tmp_path: Path) -> None:
     assert (tmp_path / ".swarm" / ".gitignore").read_text() == "*\n"
 
 
-def test_invalid_spec_raises_error_newer_spec_is_marked(tmp_path: Path) -> None:
+def test_invalid_or_old_spec_raises_error_newer_is_marked(tmp_path: Path) -> None:
     folder = make_sweep(tmp_path, "20261118-061200")
     assert not folder.read_spec().is_newer_format
     newer = json.loads(folder.spec.read_text()) | {"version": FORMAT_VERSION + 1, "novelty": True}
     folder.spec.write_text(json.dumps(newer))
     assert folder.read_spec().is_newer_format
-    folder.spec.write_text('{"version": 1}')
+    folder.spec.write_text(json.dumps(newer | {"version": FORMAT_VERSION - 1}))
+    with pytest.raises(JournalError, match="20261118-061200 was created by an earlier version of swarm-tui") as caught:
+        folder.read_spec()
+    assert caught.value.hint == f"open it with that version, or delete {folder.root}"
+    folder.spec.write_text(f'{{"version": {FORMAT_VERSION}}}')
     with pytest.raises(JournalError, match=r"sweep.json is invalid: Object missing required field `sweep`"):
         folder.read_spec()
 

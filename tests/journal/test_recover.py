@@ -21,7 +21,7 @@ from swarm_tui.journal.append import (
     encode_event,
     engine_process_id,
 )
-from swarm_tui.journal.events import Noted
+from swarm_tui.journal.events import LogMessage
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.event import Event
@@ -57,11 +57,11 @@ def test_truncated_journal_keeps_complete_events(
 
 def test_invalid_lines_are_moved_to_other_file(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    first = write(path, [Noted(text="one")])
+    first = write(path, [LogMessage(text="one")])
     with open(path, "ab") as file:
         file.write(b"\x00\xff not json\n[1, 2]\n")
     with JournalWriter(path, last_seq=1) as writer:
-        second = writer.append(Noted(text="two"))
+        second = writer.append(LogMessage(text="two"))
     recovery = recover_journal(path)
     assert [*first, second] == list(recovery.events)
     assert recovery.summary.startswith("moved 2 invalid lines from the journal to events.cut-")
@@ -71,7 +71,7 @@ def test_invalid_lines_are_moved_to_other_file(tmp_path: Path) -> None:
 
 def test_incomplete_end_is_truncated_in_place(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    (written,) = write(path, [Noted(text="one")])
+    (written,) = write(path, [LogMessage(text="one")])
     whole, first = path.read_bytes(), path.stat().st_ino
     path.write_bytes(whole + b"{torn")
     recovery = recover_journal(path)
@@ -93,7 +93,7 @@ def test_valid_journal_is_unchanged_missing_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     assert recover_journal(path).events == ()
     assert not path.exists()
-    (written,) = write(path, [Noted(text="one")])
+    (written,) = write(path, [LogMessage(text="one")])
     path.write_bytes(b"\n" + path.read_bytes() + b"  \n")
     content = path.read_bytes()
     recovery = recover_journal(path)
@@ -104,7 +104,7 @@ def test_valid_journal_is_unchanged_missing_is_empty(tmp_path: Path) -> None:
 
 def test_reader_restarts_after_rewritten_journal(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    write(path, [Noted(text="one")])
+    write(path, [LogMessage(text="one")])
     with open(path, "ab") as file:
         file.write(b"garbage\n")
     follower = EventFollower(path)
@@ -112,7 +112,7 @@ def test_reader_restarts_after_rewritten_journal(tmp_path: Path) -> None:
     assert (len(news.events), len(news.bad_lines)) == (1, 1)
     recover_journal(path)
     with JournalWriter(path, last_seq=1) as writer:
-        writer.append(Noted(text="two"))
+        writer.append(LogMessage(text="two"))
     news = follower.read()
     assert news.is_restarted
     assert [event.seq for event in news.events] == [1, 2]
@@ -122,7 +122,7 @@ def test_reader_waits_for_incomplete_line(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     follower = EventFollower(path)
     assert follower.read().events == []
-    line = encode_event(Noted(text="one")) + b"\n"
+    line = encode_event(LogMessage(text="one")) + b"\n"
     with open(path, "ab", buffering=0) as file:
         file.write(line[:10])
         assert follower.read().events == []
@@ -142,7 +142,7 @@ def test_appended_lines_survive_sigkill(tmp_path: Path) -> None:
         if child == 0:
             writer = JournalWriter(path, last_seq=seq)
             while True:
-                written = writer.append(Noted(text="x" * chance.randrange(1, 3_000)))
+                written = writer.append(LogMessage(text="x" * chance.randrange(1, 3_000)))
                 os.write(write_end, written.seq.to_bytes(4, "big"))
         os.close(write_end)
         wanted = 4 * chance.randrange(1, 12)
@@ -167,14 +167,14 @@ def test_appended_lines_survive_sigkill(tmp_path: Path) -> None:
 def test_full_disk_raises_error_without_damage(tmp_path: Path) -> None:
     """A file size limit makes a write fail in the middle, as a full disk does."""
     path = tmp_path / "events.jsonl"
-    written = write(path, [Noted(text="one")])
+    written = write(path, [LogMessage(text="one")])
     size = path.stat().st_size
     child = os.fork()
     if child == 0:
         code = 1
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, size + 50))
-            JournalWriter(path, last_seq=1).append(Noted(text="x" * 500))
+            JournalWriter(path, last_seq=1).append(LogMessage(text="x" * 500))
         except JournalError as error:
             code = 0 if "the existing content is intact" in str(error) else 2
         finally:
@@ -219,12 +219,12 @@ def test_check_of_lock_does_not_block_engine(tmp_path: Path) -> None:
 def test_times_in_journal_never_decrease(tmp_path: Path) -> None:
     times = iter([100.0, 40.0, 120.0])
     with JournalWriter(tmp_path / "events.jsonl", clock=lambda: next(times)) as writer:
-        assert [writer.append(Noted()).at for _ in range(3)] == [100.0, 100.0, 120.0]
+        assert [writer.append(LogMessage()).at for _ in range(3)] == [100.0, 100.0, 120.0]
 
 
 def test_writer_continues_numbers_and_time(tmp_path: Path) -> None:
     with JournalWriter(tmp_path / "events.jsonl", last_seq=7, last_at=50.0, clock=lambda: 40.0) as writer:
-        written = [writer.append(Noted(text=text)) for text in ("one", "two")]
+        written = [writer.append(LogMessage(text=text)) for text in ("one", "two")]
     assert [(event.seq, event.at, event.text) for event in written] == [(8, 50.0, "one"), (9, 50.0, "two")]
     assert list(recover_journal(tmp_path / "events.jsonl").events) == written
 

@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from swarm_tui.failures.events import PatternRaised
-from swarm_tui.integrator.events import Integrated, Integrating, IntegrationFailed
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued, Seen, Stopped
+from swarm_tui.failures.events import AlertRaised
+from swarm_tui.integrator.events import Integrated, IntegrationFailed, IntegrationStarted
+from swarm_tui.journal.events import AgentStateChanged, EngineEnded, EngineStarted, Launched, Pulled, Queued, Stopped
 from swarm_tui.journal.since import Changes, change_words, changes_between, moment_of, moment_words, since_line
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import Said
+from swarm_tui.journal.work_events import AgentOutput
 from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.results import Result, State
-from swarm_tui.money.events import BudgetSpent, Spent
+from swarm_tui.money.events import BudgetReached, UsageReported
 from tests.journal.sweeps import events
 
 BEGUN: list[Event] = [
     EngineStarted(seq=1, at=1, pid=1, slots=4),
     *(Queued(seq=2, at=1, test=name) for name in "abcdefgh"),
     Launched(at=2, test="a"),
-    Spent(at=3, test="a", dollars=1.0, tokens=5),
+    UsageReported(at=3, test="a", dollars=1.0, tokens=5),
 ]
 
 
@@ -35,41 +35,53 @@ def changed(*later: Any, before: list[Event] = BEGUN) -> Changes:
     return changes_between(then, moment_of(state.apply_all(later)))
 
 
-def harvested(test: str, result: Result, at: float = 10, reason: str = "") -> Harvested:
-    return Harvested(at=at, test=test, result=result, reason=reason)
+def pulled(test: str, result: Result, at: float = 10, reason: str = "") -> Pulled:
+    return Pulled(at=at, test=test, result=result, reason=reason)
 
 
 @pytest.mark.parametrize(
     ("later", "words"),
     [
         ([], []),
-        ([Said(at=9, test="a", line="x"), Launched(at=9, test="b")], []),
-        ([harvested("a", Result.CLEAN), harvested("b", Result.IMPL_FIX)], ["2 done"]),
+        ([AgentOutput(at=9, test="a", line="x"), Launched(at=9, test="b")], []),
+        ([pulled("a", Result.CLEAN), pulled("b", Result.IMPL_FIX)], ["2 done"]),
         (
-            [harvested("a", Result.CLEAN), harvested("b", Result.FAILED), harvested("c", Result.BLOCKED)],
-            ["3 done (1 failed, 1 blocked)"],
+            [pulled("a", Result.CLEAN), pulled("b", Result.ERROR), pulled("c", Result.BLOCKED)],
+            ["3 done (1 error, 1 blocked)"],
         ),
-        ([Seen(at=9, test="a", state=State.WAITING)], ["1 asks"]),
-        ([Seen(at=9, test=test, state=State.WAITING) for test in "ab"], ["2 ask"]),
-        ([Seen(at=9, test="a", state=State.WAITING), Seen(at=10, test="a", state=State.RUNNING)], []),
-        ([Integrating(at=8, by="agent", agent="i"), Seen(at=9, test=INTEGRATOR_KEY, state=State.WAITING)], ["1 asks"]),
+        ([AgentStateChanged(at=9, test="a", state=State.WAITING)], ["1 question"]),
+        ([AgentStateChanged(at=9, test=test, state=State.WAITING) for test in "ab"], ["2 questions"]),
+        (
+            [
+                AgentStateChanged(at=9, test="a", state=State.WAITING),
+                AgentStateChanged(at=10, test="a", state=State.RUNNING),
+            ],
+            [],
+        ),
+        (
+            [
+                IntegrationStarted(at=8, by="agent", agent="i"),
+                AgentStateChanged(at=9, test=INTEGRATOR_KEY, state=State.WAITING),
+            ],
+            ["1 question"],
+        ),
         ([Stopped(at=9, test="a")], ["1 stopped"]),
         (
             [
-                *(harvested(test, Result.FAILED, reason=f"no port {n}") for n, test in enumerate("abcde")),
-                PatternRaised(at=9, cause="no port N", tests=tuple("abcde")),
+                *(pulled(test, Result.ERROR, reason=f"no port {n}") for n, test in enumerate("abcde")),
+                AlertRaised(at=9, cause="no port N", tests=tuple("abcde")),
             ],
-            ["5 done (5 failed)", "1 pattern of 5"],
+            ["5 done (5 errors)", "1 pattern of 5"],
         ),
         ([Integrated(at=9, branch="b", fixes=6)], ["6 fixes to review"]),
         ([IntegrationFailed(at=9, reason="no disk")], ["integration failed"]),
-        ([BudgetSpent(at=9, percent=80, dollars=8, budget=10)], ["80 % of the budget"]),
-        ([BudgetSpent(at=9, percent=100, dollars=10, budget=10)], ["the budget is spent"]),
+        ([BudgetReached(at=9, percent=80, dollars=8, budget=10)], ["80 % of the budget"]),
+        ([BudgetReached(at=9, percent=100, dollars=10, budget=10)], ["the budget is spent"]),
         ([EngineEnded(at=9, why="finished")], ["finished"]),
         ([EngineEnded(at=9, why="failed")], ["the engine failed"]),
-        ([Spent(at=9, test="a", dollars=4.104, tokens=9)], ["$3.10"]),
-        ([Spent(at=9, test="a", dollars=4.1, tokens=9), Spent(at=9, test="b", tokens=9)], ["$3.10+?"]),
-        ([Spent(at=9, test="a", dollars=1.004, tokens=9)], []),
+        ([UsageReported(at=9, test="a", dollars=4.104, tokens=9)], ["$3.10"]),
+        ([UsageReported(at=9, test="a", dollars=4.1, tokens=9), UsageReported(at=9, test="b", tokens=9)], ["$3.10+?"]),
+        ([UsageReported(at=9, test="a", dollars=1.004, tokens=9)], []),
     ],
 )
 def test_change_words(later: list[Event], words: list[str]) -> None:
@@ -79,17 +91,17 @@ def test_change_words(later: list[Event], words: list[str]) -> None:
 def test_earlier_changes_are_not_repeated() -> None:
     before = [
         *BEGUN,
-        *(harvested(test, Result.FAILED, reason=f"no port {test}") for test in "bcd"),
-        Seen(at=9, test="a", state=State.WAITING, question="Which?"),
+        *(pulled(test, Result.ERROR, reason=f"no port {test}") for test in "bcd"),
+        AgentStateChanged(at=9, test="a", state=State.WAITING, question="Which?"),
         Integrated(at=9, branch="b", fixes=6),
-        BudgetSpent(at=9, percent=80, dollars=8, budget=10),
+        BudgetReached(at=9, percent=80, dollars=8, budget=10),
         EngineEnded(at=9, why="stopped"),
     ]
     assert changed(before=before).is_nothing
-    assert changed(Said(at=10, test="a", line="x"), before=before).is_nothing
-    again = changed(Seen(at=11, test="a", state=State.WAITING, question="And which?"), before=before)
-    assert change_words(again) == ["1 asks"]
-    retried = [Queued(at=12, test="b"), Launched(at=13, test="b"), harvested("b", Result.CLEAN, 14)]
+    assert changed(AgentOutput(at=10, test="a", line="x"), before=before).is_nothing
+    again = changed(AgentStateChanged(at=11, test="a", state=State.WAITING, question="And which?"), before=before)
+    assert change_words(again) == ["1 question"]
+    retried = [Queued(at=12, test="b"), Launched(at=13, test="b"), pulled("b", Result.CLEAN, 14)]
     assert change_words(changed(*retried, before=before)) == ["1 done"]
 
 
@@ -132,14 +144,14 @@ def test_moment_words_are_short(at: float, now: float, words: str) -> None:
 
 def test_since_line() -> None:
     later = [
-        *(harvested(test, Result.FAILED, reason="no port 1") for test in "bcdef"),
-        PatternRaised(at=9, cause="no port N", tests=tuple("bcdef")),
-        Seen(at=9, test="a", state=State.WAITING),
-        Seen(at=9, test="g", state=State.WAITING),
-        Spent(at=9, test="a", dollars=4.1, tokens=9),
+        *(pulled(test, Result.ERROR, reason="no port 1") for test in "bcdef"),
+        AlertRaised(at=9, cause="no port N", tests=tuple("bcdef")),
+        AgentStateChanged(at=9, test="a", state=State.WAITING),
+        AgentStateChanged(at=9, test="g", state=State.WAITING),
+        UsageReported(at=9, test="a", dollars=4.1, tokens=9),
     ]
     line = since_line(NOON, NOON + 5, changed(*later))
-    assert line == "since 12:04: 5 done (5 failed), 2 ask, 1 pattern of 5, $3.10"
+    assert line == "since 12:04: 5 done (5 errors), 2 questions, 1 pattern of 5, $3.10"
 
 
 @given(st.floats(0, 4e9), st.floats(0, 4e9))

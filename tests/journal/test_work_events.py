@@ -10,11 +10,11 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.work_events import (
     TRIES_KEPT,
-    Committed,
-    Edited,
+    AgentOutput,
+    CommitsCounted,
     FileEdit,
-    ForeignImports,
-    Said,
+    FilesEdited,
+    ForeignImportsFound,
     Try,
     TryFinished,
     TryStarted,
@@ -37,10 +37,10 @@ PROGRESS = {"tokens_at_progress": FULL.tokens}
             TryFinished(at=9, test=TEST, number=2, passed=False, failure="f", detail=DETAIL),
             {"tries": (*FULL.tries, Try(2, False, 0.0, 9, "f", detail=DETAIL)), **PROGRESS},
         ),
-        (Edited(at=9, test=TEST, edits=(FileEdit("b.py", 1, 2),)), {"edits": (FileEdit("b.py", 1, 2),)}),
-        (ForeignImports(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
-        (Said(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
-        (Committed(at=9, test=TEST, commits=4), {"commits": 4, "tokens_at_progress": 2}),
+        (FilesEdited(at=9, test=TEST, edits=(FileEdit("b.py", 1, 2),)), {"edits": (FileEdit("b.py", 1, 2),)}),
+        (ForeignImportsFound(at=9, test=TEST, modules=("m", "n")), {"foreign_imports": ("m", "n")}),
+        (AgentOutput(at=9, test=TEST, line="hello"), {"last_line": "hello", "last_line_at": 9}),
+        (CommitsCounted(at=9, test=TEST, commits=4), {"commits": 4, "tokens_at_progress": 2}),
     ],
     ids=type_name,
 )
@@ -52,11 +52,11 @@ def test_event_changes_fields_of_record(event: Event, changes: dict[str, Any]) -
     ("event", "line"),
     [
         (
-            ForeignImports(test=TEST, modules=tuple("abcd")),
+            ForeignImportsFound(test=TEST, modules=tuple("abcd")),
             ("warning", "imported modules from your checkout instead of its copy: a, b, c", TEST),
         ),
-        (Said(test=TEST, line="l"), None),
-        (Committed(test=TEST, commits=1), None),
+        (AgentOutput(test=TEST, line="l"), None),
+        (CommitsCounted(test=TEST, commits=1), None),
     ],
     ids=type_name,
 )
@@ -76,6 +76,6 @@ def test_tries_are_sorted_by_number() -> None:
 
 
 def test_event_of_unqueued_test_adds_test() -> None:
-    state = SweepState().apply_all([Said(at=9, test=TEST, line="x")])
+    state = SweepState().apply_all([AgentOutput(at=9, test=TEST, line="x")])
     assert state.records == {TEST: TestRecord(TEST, last_line="x", last_line_at=9)}
     assert +state.counts == {"queued": 1}

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from swarm_tui.limits.events import ApiAccess, DialTurned, LoginLost, LoginRestored, Stuck, Throttle, time_of_day
+from swarm_tui.limits.events import (
+    AgentStuck,
+    ApiAccess,
+    LoginLost,
+    LoginRestored,
+    Throttle,
+    ThrottleChanged,
+    time_of_day,
+)
 from swarm_tui.model.event import Event
 from tests.journal.folding import TEST, check_line, check_record, check_sweep, type_name
 
@@ -16,9 +24,9 @@ NO_LOGIN = LoginLost(seq=2, at=2, test=TEST, reason="403")
 @pytest.mark.parametrize(
     ("event", "changes"),
     [
-        (DialTurned(at=9, slots=2), {}),
-        (Stuck(at=9, test=TEST, reason="it sleeps"), {"stuck": "it sleeps"}),
-        (Stuck(at=9, test=TEST), {"stuck": ""}),
+        (ThrottleChanged(at=9, slots=2), {}),
+        (AgentStuck(at=9, test=TEST, reason="it sleeps"), {"stuck": "it sleeps"}),
+        (AgentStuck(at=9, test=TEST), {"stuck": ""}),
         (LoginLost(at=9, test=TEST), {}),
         (LoginRestored(at=9), {}),
     ],
@@ -32,13 +40,13 @@ def test_event_changes_fields_of_record(event: Event, changes: dict[str, Any]) -
     ("events", "changes"),
     [
         (
-            [DialTurned(seq=3, at=3, slots=2, cause="limited", until=9.0, is_halved=True, too_many=5)],
+            [ThrottleChanged(seq=3, at=3, slots=2, cause="limited", until=9.0, is_halved=True, too_many=5)],
             {"access": ApiAccess(Throttle(2, "limited", until=9.0, halved_at=3, changed_at=3, too_many=5))},
         ),
         (
             [
-                DialTurned(seq=2, at=2, slots=2, cause="load", detail="9", is_halved=True),
-                DialTurned(seq=3, at=3, cause="load"),
+                ThrottleChanged(seq=2, at=2, slots=2, cause="load", detail="9", is_halved=True),
+                ThrottleChanged(seq=3, at=3, cause="load"),
             ],
             {"access": ApiAccess(Throttle(cause="load", halved_at=2, changed_at=3))},
         ),
@@ -54,18 +62,18 @@ def test_event_changes_fields_of_sweep(events: list[Event], changes: dict[str, A
     ("event", "line"),
     [
         (
-            DialTurned(slots=6, cause="limited", until=10.0, is_halved=True),
+            ThrottleChanged(slots=6, cause="limited", until=10.0, is_halved=True),
             ("warning", f"throttled to 6 agents: limited until {time_of_day(10.0, 9.0)}", ""),
         ),
         (
-            DialTurned(slots=1, cause="memory", detail="95 % used", is_halved=True),
+            ThrottleChanged(slots=1, cause="memory", detail="95 % used", is_halved=True),
             ("warning", "throttled to 1 agent: memory 95 % used", ""),
         ),
-        (DialTurned(slots=7, cause="limited"), ("info", "throttled to 7 agents", "")),
-        (DialTurned(), ("info", "throttle off", "")),
+        (ThrottleChanged(slots=7, cause="limited"), ("info", "throttled to 7 agents", "")),
+        (ThrottleChanged(), ("info", "throttle off", "")),
         (LoginLost(test=TEST, reason="403"), ("error", "login lost, the queue is held: 403", TEST)),
-        (Stuck(test=TEST, reason="it loops"), ("warning", "stuck: it loops", TEST)),
-        (Stuck(test=TEST), None),
+        (AgentStuck(test=TEST, reason="it loops"), ("warning", "stuck: it loops", TEST)),
+        (AgentStuck(test=TEST), None),
         (LoginRestored(by="ada"), ("info", "ada released the queue: the API works again", "")),
     ],
     ids=type_name,

@@ -66,7 +66,7 @@ def test_output_or_try_counts_as_activity() -> None:
 
 def test_only_running_agent_can_be_stuck() -> None:
     waiting = structs.replace(silent(5_000.0), state=State.WAITING)
-    limited = structs.replace(silent(5_000.0), trouble=ApiError(kind=ApiErrorKind.LIMITED))
+    limited = structs.replace(silent(5_000.0), api_error=ApiError(kind=ApiErrorKind.LIMITED))
     for record in (waiting, limited, structs.replace(silent(5_000.0), state=State.DONE)):
         assert why_stuck(record, USUAL, NOW, repeated="Bash ls", times=50) == ""
 

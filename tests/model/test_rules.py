@@ -133,11 +133,11 @@ def test_duplicate_rule_is_refused() -> None:
 
 
 def test_item_id_changes_with_any_field() -> None:
-    ask = asked("ls")
-    same = [item_id("t", ask), item_id("t", structs.replace(ask))]
+    question = asked("ls")
+    same = [item_id("t", question), item_id("t", structs.replace(question))]
     others = [
-        item_id("u", ask),
-        *(item_id("t", structs.replace(ask, **{name: "x"})) for name in ("id", "subject", "detail", "text")),
+        item_id("u", question),
+        *(item_id("t", structs.replace(question, **{name: "x"})) for name in ("id", "subject", "detail", "text")),
     ]
     assert len({*same, *others}) == 6
     assert len(same[0]) == 8

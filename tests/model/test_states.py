@@ -1,7 +1,7 @@
 """All states and results are displayed through one table."""
 
 from swarm_tui.cli.follow import _STYLES
-from swarm_tui.model.results import ACTIVE_STATES, ALONG_BAR, HINDERED, MARKS, PULLED_RESULTS, Result, State, mark_of
+from swarm_tui.model.results import ACTIVE_STATES, ALONG_BAR, API_ERROR, MARKS, PULLED_RESULTS, Result, State, mark_of
 from swarm_tui.report.page import render_page
 from swarm_tui.room.colours import ROLES
 from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
@@ -9,7 +9,7 @@ from swarm_tui.room.draw.glyphs import PILLS, mark_of_pill
 
 def test_marks_match_states_and_results() -> None:
     states = {state.value for state in State if state is not State.DONE}
-    assert set(MARKS) == states | {HINDERED} | {result.value for result in Result}
+    assert set(MARKS) == states | {API_ERROR} | {result.value for result in Result}
     for state in State:
         assert mark_of(state, None) == state.value
         assert mark_of(state, Result.CLEAN) == ("clean" if state is State.DONE else state.value)
@@ -37,18 +37,18 @@ def test_same_pill_means_same_look() -> None:
 def test_bar_order_starts_with_results_ends_with_queued() -> None:
     assert [mark.name for mark in ALONG_BAR] == [
         *Result,
-        *["stopped", "waiting", "hindered", "running", "harvesting", "launching", "queued"],
+        *["stopped", "waiting", "api_error", "running", "pulling", "launching", "queued"],
     ]
     assert list(PILLS) == [
-        *["clean", "skipped", "fixed", "impl_fix", "claimed", "unresolved", "blocked", "failed"],
-        *["stopped", "waiting", "hindered", "running", "launching", "queued"],
+        *["clean", "skipped", "fixed", "impl_fix", "claimed", "unresolved", "blocked", "error"],
+        *["stopped", "waiting", "api_error", "running", "launching", "queued"],
     ]
     assert PILLS["fixed"] == ("better", "test_fix", "tutorial_fix")
-    assert PILLS["running"] == ("running", "harvesting")
+    assert PILLS["running"] == ("running", "pulling")
     assert [mark_of_pill(pill).word for pill in ("fixed", "impl_fix")] == ["fixed", "impl fix"]
     assert mark_of_pill("fixed")[1:] == MARKS["better"][1:]
 
 
 def test_active_states_and_pulled_results() -> None:
-    assert {State.LAUNCHING, State.RUNNING, State.HARVESTING} == ACTIVE_STATES
+    assert {State.LAUNCHING, State.RUNNING, State.PULLING} == ACTIVE_STATES
     assert {Result.BETTER, Result.TEST_FIX, Result.TUTORIAL_FIX, Result.IMPL_FIX} == PULLED_RESULTS

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from swarm_tui.integrator.events import Integrating
+from swarm_tui.integrator.events import IntegrationStarted
 from swarm_tui.journal.decode import parse_event
-from swarm_tui.journal.events import EngineStarted, Harvested, Queued
+from swarm_tui.journal.events import EngineStarted, Pulled, Queued
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import INTEGRATOR_KEY, Event
 from swarm_tui.model.options import parse_dollars
@@ -20,11 +20,11 @@ from swarm_tui.money.budget import cost_text, due_events
 from swarm_tui.money.events import (
     NO_BUDGET,
     NOTHING_SPENT,
-    BudgetSpent,
+    AgentOverBudget,
+    BudgetReached,
     ModelTokens,
-    OverBudget,
     Spending,
-    Spent,
+    UsageReported,
     limit_text,
 )
 from tests.journal.sweeps import events
@@ -42,16 +42,16 @@ def test_spending_is_sum_of_all_launches(listed: list[Event]) -> None:
         total = total.plus(record.spending)
     assert math.isclose(state.spending.dollars, total.dollars, abs_tol=1e-9)
     assert state.spending[1:] == total[1:]
-    said = [event.test for event in listed if isinstance(event, Spent)]
+    said = [event.test for event in listed if isinstance(event, UsageReported)]
     assert state.spending.is_known <= bool(said)
 
 
 def test_second_integrator_adds_spending() -> None:
     state = SweepState()
     for number, dollars in enumerate((1.25, 0.5), 1):
-        state.apply(Integrating(by="agent", agent="a", attempt=number))
-        state.apply(Spent(test=INTEGRATOR_KEY, dollars=dollars / 2, tokens=5))
-        state.apply(Spent(test=INTEGRATOR_KEY, dollars=dollars, tokens=10))
+        state.apply(IntegrationStarted(by="agent", agent="a", launch=number))
+        state.apply(UsageReported(test=INTEGRATOR_KEY, dollars=dollars / 2, tokens=5))
+        state.apply(UsageReported(test=INTEGRATOR_KEY, dollars=dollars, tokens=10))
     assert state.spending == Spending(1.75, 20, priced=2)
     assert state.integrator is not None
     assert (state.integrator.dollars, state.integrator.spending.dollars) == (0.5, 1.75)
@@ -62,9 +62,9 @@ def test_second_integrator_adds_spending() -> None:
 )
 def test_budget_events_at_80_and_100_percent(dollars: float, percents: list[int]) -> None:
     state = started(budget=1.0)
-    state.apply(Spent(test="a", dollars=dollars, tokens=1))
+    state.apply(UsageReported(test="a", dollars=dollars, tokens=1))
     due = list(due_events(state, ["a"]))
-    assert [event.percent for event in due if isinstance(event, BudgetSpent)] == percents
+    assert [event.percent for event in due if isinstance(event, BudgetReached)] == percents
     assert len(due) == len(percents)
     assert list(due_events(state.apply_all(due), ["a"])) == []
     assert state.budget.is_used_up == (percents == [100])
@@ -73,27 +73,27 @@ def test_budget_events_at_80_and_100_percent(dollars: float, percents: list[int]
 def test_rounding_error_still_reaches_budget() -> None:
     state = started(budget=1.0)
     for number in range(10):
-        state.apply(Spent(test=str(number), dollars=0.1, tokens=1))
+        state.apply(UsageReported(test=str(number), dollars=0.1, tokens=1))
     assert state.spending.dollars < 1.0
-    assert [event.type for event in due_events(state, [])] == ["budget_spent"]
+    assert [event.type for event in due_events(state, [])] == ["budget_reached"]
 
 
 def test_no_budget_gives_no_events() -> None:
-    state = started().apply_all([Spent(test="a", dollars=1e5), Spent(test="b", tokens=5)])
+    state = started().apply_all([UsageReported(test="a", dollars=1e5), UsageReported(test="b", tokens=5)])
     assert list(due_events(state, ["a", "b"])) == []
 
 
 def test_only_working_agents_are_asked_to_submit() -> None:
     state = started(each=1.0)
     for test, dollars in (("a", 1.0), ("b", 0.99), ("c", 3.0)):
-        state.apply(Spent(test=test, dollars=dollars))
-    assert [event.test for event in due_events(state, ["a", "b"]) if isinstance(event, OverBudget)] == ["a"]
+        state.apply(UsageReported(test=test, dollars=dollars))
+    assert [event.test for event in due_events(state, ["a", "b"]) if isinstance(event, AgentOverBudget)] == ["a"]
 
 
 def test_unknown_price_keeps_budget_spent() -> None:
-    state = started(budget=1.0).apply_all([Spent(test="a", dollars=2.0, tokens=1)])
+    state = started(budget=1.0).apply_all([UsageReported(test="a", dollars=2.0, tokens=1)])
     state.apply_all(list(due_events(state, [])))
-    state.apply(Spent(test="a", dollars=None, tokens=2))
+    state.apply(UsageReported(test="a", dollars=None, tokens=2))
     assert state.budget.is_used_up
     assert cost_text(state, is_imputed=False) == "?/1"
 
@@ -115,19 +115,19 @@ def test_unknown_price_keeps_budget_spent() -> None:
 def test_budget_text(spent: list[tuple[float | None, int]], budget: float, is_done: bool, text: str) -> None:
     state = started(budget=budget)
     for number, (dollars, tokens) in enumerate(spent):
-        state.apply(Spent(test=str(number), dollars=dollars, tokens=tokens))
+        state.apply(UsageReported(test=str(number), dollars=dollars, tokens=tokens))
     if is_done:
-        state.apply(Harvested(test="a", result=Result.CLEAN))
+        state.apply(Pulled(test="a", result=Result.CLEAN))
     assert cost_text(state, is_imputed=bool(spent)) == text
 
 
 def test_tokens_are_summed_by_model() -> None:
     state, small = started(), ModelTokens("haiku", 1, 2, 3, 4)
     for test, models in (("a", (ModelTokens("opus", 10),)), ("a", (ModelTokens("opus", 20), small)), ("b", (small,))):
-        state.apply(Spent(test=test, dollars=1.0, tokens=1, models=models))
+        state.apply(UsageReported(test=test, dollars=1.0, tokens=1, models=models))
     assert state.spending.models == (ModelTokens("haiku", 2, 4, 6, 8), ModelTokens("opus", 20))
     state.apply(Queued(test="a"))
-    state.apply(Spent(test="a", dollars=1.0, tokens=1, models=(small,)))
+    state.apply(UsageReported(test="a", dollars=1.0, tokens=1, models=(small,)))
     assert state.record_of("a").spending.models == (ModelTokens("haiku", 2, 4, 6, 8), ModelTokens("opus", 20))
     assert state.spending.models == (ModelTokens("haiku", 3, 6, 9, 12), ModelTokens("opus", 20))
     assert small.text == "haiku 1 in, 2 out, 3 cached, 4 to cache"
@@ -143,12 +143,12 @@ def test_parse_dollars_accepts_common_forms() -> None:
 
 def test_older_journal_and_sweep_have_no_budget() -> None:
     started = b'{"seq": 1, "at": 1.0, "type": "engine_started", "pid": 7, "slots": 4}'
-    spent = b'{"seq": 2, "at": 2.0, "type": "spent", "test": "a", "dollars": 0.5, "tokens": 7}'
+    spent = b'{"seq": 2, "at": 2.0, "type": "usage_reported", "test": "a", "dollars": 0.5, "tokens": 7}'
     state = SweepState().apply_all(map(parse_event, (started, spent)))
     assert (state.budget, state.spending) == (NO_BUDGET, Spending(0.5, 7, priced=1))
     assert list(due_events(state, ["a"])) == []
     spec = msgspec.json.decode(
-        b'{"version": 2, "sweep": "s", "repository": "/r", "base": "b", "created_at": 1, "mngr": {"path": "mngr"}}',
+        b'{"version": 3, "sweep": "s", "repository": "/r", "base": "b", "created_at": 1, "mngr": {"path": "mngr"}}',
         type=SweepSpec,
     )
     assert (spec.budget, spec.budget_each, spec.has_budget, spec.estimated_cost) == (None, None, False, None)

@@ -9,14 +9,14 @@ import pytest
 from swarm_tui.model.event import Event
 from swarm_tui.money.events import (
     BUDGET_CANNOT_HOLD,
+    AgentOverBudget,
     Budget,
-    BudgetBlind,
     BudgetChanged,
-    BudgetSpent,
+    BudgetReached,
+    BudgetUnknownPrice,
     ModelTokens,
-    OverBudget,
     Spending,
-    Spent,
+    UsageReported,
 )
 from tests.journal.folding import FULL, TEST, check_line, check_record, check_sweep, folded, type_name
 
@@ -26,9 +26,9 @@ OPUS = ModelTokens("opus", 1, 2)
 @pytest.mark.parametrize(
     ("event", "changes"),
     [
-        (Spent(at=9, test=TEST, dollars=3.0, tokens=4), {"dollars": 3.0, "tokens": 4, "models": ()}),
-        (Spent(at=9, test=TEST, models=(OPUS,)), {"dollars": None, "tokens": None, "models": (OPUS,)}),
-        (OverBudget(at=9, test=TEST, dollars=2.0, budget=1.0), {"over_budget_at": 9}),
+        (UsageReported(at=9, test=TEST, dollars=3.0, tokens=4), {"dollars": 3.0, "tokens": 4, "models": ()}),
+        (UsageReported(at=9, test=TEST, models=(OPUS,)), {"dollars": None, "tokens": None, "models": (OPUS,)}),
+        (AgentOverBudget(at=9, test=TEST, dollars=2.0, budget=1.0), {"over_budget_at": 9}),
         (BudgetChanged(at=9, each=5.0), {"over_budget_at": None}),
         (BudgetChanged(at=9, each=0.5), {}),
     ],
@@ -43,8 +43,8 @@ def test_event_changes_fields_of_record(event: Event, changes: dict[str, Any]) -
     [
         ([BudgetChanged(seq=1, at=1, total=20.0)], {"budget": Budget(20.0)}),
         ([BudgetChanged(seq=1, at=1, total=20.0), BudgetChanged(seq=2, at=2, each=1.0)], {"budget": Budget(20.0, 1.0)}),
-        ([BudgetSpent(seq=1, at=1, percent=80, dollars=8.0, budget=10.0)], {"budget": Budget(percent=80)}),
-        ([BudgetBlind(seq=1, at=1)], {"budget": Budget(is_blind=True)}),
+        ([BudgetReached(seq=1, at=1, percent=80, dollars=8.0, budget=10.0)], {"budget": Budget(percent=80)}),
+        ([BudgetUnknownPrice(seq=1, at=1)], {"budget": Budget(is_blind=True)}),
     ],
 )
 def test_event_changes_fields_of_sweep(events: list[Event], changes: dict[str, Any]) -> None:
@@ -52,29 +52,29 @@ def test_event_changes_fields_of_sweep(events: list[Event], changes: dict[str, A
 
 
 def test_spending_of_sweep_has_only_latest_usage_of_agent() -> None:
-    state = folded(FULL, Spent(at=8, test=TEST, dollars=1.0, tokens=2, models=FULL.models))
+    state = folded(FULL, UsageReported(at=8, test=TEST, dollars=1.0, tokens=2, models=FULL.models))
     before = state.spending
-    state.apply_all([Spent(at=9, test=TEST, dollars=3.0, tokens=4)])
+    state.apply_all([UsageReported(at=9, test=TEST, dollars=3.0, tokens=4)])
     assert state.spending.minus(before) == Spending(2.0, 2, models=tuple(each.negative for each in FULL.models))
 
 
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (Spent(test=TEST, dollars=1.0), None),
+        (UsageReported(test=TEST, dollars=1.0), None),
         (BudgetChanged(total=20.0, each=0.0, by="ann"), ("info", "budget: $20, budget for each agent: none (ann)", "")),
-        (BudgetSpent(percent=80, dollars=8.0, budget=10.0), ("warning", "$8.00 of the budget of $10 is spent", "")),
+        (BudgetReached(percent=80, dollars=8.0, budget=10.0), ("warning", "$8.00 of the budget of $10 is spent", "")),
         (
-            BudgetSpent(percent=100, dollars=10.0, budget=10.0),
+            BudgetReached(percent=100, dollars=10.0, budget=10.0),
             (
                 "error",
                 "the budget of $10 is spent; raise it with `swarm-tui request budget 20` to continue launching",
                 "",
             ),
         ),
-        (BudgetBlind(), ("warning", BUDGET_CANNOT_HOLD, "")),
+        (BudgetUnknownPrice(), ("warning", BUDGET_CANNOT_HOLD, "")),
         (
-            OverBudget(test=TEST, dollars=2.0, budget=1.0),
+            AgentOverBudget(test=TEST, dollars=2.0, budget=1.0),
             ("warning", "has cost $2.00 of its $1 and was asked to submit its work", TEST),
         ),
     ],

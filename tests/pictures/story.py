@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from swarm_tui.journal.append import EngineLock
-from swarm_tui.journal.events import Launched, Launching, Seen
+from swarm_tui.journal.events import AgentStateChanged, Launched, Launching
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import State
 from swarm_tui.room.app import RoomApp
@@ -120,7 +120,9 @@ async def _agents_work(story: Story) -> None:
         sweep.work(wave)
         if number == 1:
             question = next(step.value for step in sweep.records[ASKS].steps if step.name == "ask")
-            await story.happen(Seen(test=asking, state=State.WAITING, source="terminal", question=question))
+            await story.happen(
+                AgentStateChanged(test=asking, state=State.WAITING, source="terminal", question=question)
+            )
         await story.take(0.9)
 
 
@@ -135,7 +137,7 @@ async def _answer(story: Story) -> None:
         await story.take(0.5)
     await story.press("enter")
     await story.take(1.0)
-    await story.happen(Seen(test=asking, state=State.RUNNING, source="process"))
+    await story.happen(AgentStateChanged(test=asking, state=State.RUNNING, source="process"))
     await story.take(1.0)
     story.sweep.work([ASKS])
     story.sweep.begin_integrating()

@@ -18,7 +18,7 @@ def test_attention_order_of_classes() -> None:
     records = [
         stuck,
         done("unresolved", Result.UNRESOLVED),
-        done("failed", Result.FAILED),
+        done("error", Result.ERROR),
         done("blocked", Result.BLOCKED),
     ]
     records += [
@@ -29,7 +29,7 @@ def test_attention_order_of_classes() -> None:
     ]
     found = [record for record in records if needs_person(record)]
     found.sort(key=attention_order)
-    assert [record.test for record in found] == ["waiting", "blocked", "failed", "unresolved", "stuck"]
+    assert [record.test for record in found] == ["waiting", "blocked", "error", "unresolved", "stuck"]
 
 
 def test_longest_waiting_comes_first() -> None:

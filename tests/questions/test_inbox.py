@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from swarm_tui.integrator.events import Integrated
-from swarm_tui.journal.events import Queued, Seen
+from swarm_tui.journal.events import AgentStateChanged, Queued
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.work_events import Try
@@ -21,7 +21,7 @@ from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import ClaimCheck, Escalation, EscalationKind, PulledWork
 from swarm_tui.model.questions import OpenQuestion, Question, QuestionKind, QuestionPart, common_subject, fits, item_id
 from swarm_tui.model.results import Result, State
-from swarm_tui.questions.events import AskClosed, Asked
+from swarm_tui.questions.events import QuestionAsked, QuestionClosed
 from swarm_tui.questions.groups import commands_in, find_wait, group_key, is_turn_over, item_of_turn, proposed_rules
 from swarm_tui.questions.inbox import (
     NOT_TAKEN_AFTER,
@@ -49,9 +49,9 @@ def bash(command: str, **more: Any) -> Question:
     return msgspec.convert(made | more, Question)
 
 
-def asking(test: str, *asks: Question, **more: Any) -> TestRecord:
-    opened = tuple(OpenQuestion(ask, item_id(test, ask)) for ask in asks)
-    return TestRecord(test, agent=f"agent-{test}", state=State.WAITING, since=5.0, asks=opened, **more)
+def asking(test: str, *open_questions: Question, **more: Any) -> TestRecord:
+    opened = tuple(OpenQuestion(question, item_id(test, question)) for question in open_questions)
+    return TestRecord(test, agent=f"agent-{test}", state=State.WAITING, since=5.0, open_questions=opened, **more)
 
 
 def done(test: str, result: Result, **more: Any) -> TestRecord:
@@ -83,17 +83,21 @@ def test_own_interpreters_are_one_group_and_rule() -> None:
     records = [
         structs.replace(
             asking(f"t{number}", bash(f"/runs/agents/a{number}/venv/bin/python -m pytest tests/t{number}.py")),
-            own_folder=f"/runs/agents/a{number}",
+            agent_dir=f"/runs/agents/a{number}",
         )
         for number in (1, 2)
     ]
     assert groups_of(*records) == [("permission", 2, "Bash `OWN/venv/bin/python -m pytest …`")]
     (record, other) = records
-    rules = proposed_rules(record.asks[0].ask, record.own_places)
+    rules = proposed_rules(record.open_questions[0].question, record.own_places)
     assert [rule.pattern for rule in rules if rule.way == "begins"] == ["OWN/venv/bin/python -m pytest"]
-    assert fits(rules[1], other.asks[0].ask, common_subject(other.asks[0].ask, other.own_places))
+    assert fits(
+        rules[1], other.open_questions[0].question, common_subject(other.open_questions[0].question, other.own_places)
+    )
     # The folder of another agent is not replaced.
-    assert not fits(rules[1], record.asks[0].ask, common_subject(record.asks[0].ask, other.own_places))
+    assert not fits(
+        rules[1], record.open_questions[0].question, common_subject(record.open_questions[0].question, other.own_places)
+    )
 
 
 def test_submissions_on_own_branches_are_one_group() -> None:
@@ -106,10 +110,10 @@ def test_groups_are_sorted_by_urgency() -> None:
     blocked = PulledWork(escalations=(Escalation(title="no host", detail_markdown="why"),))
     hard = PulledWork(escalations=(Escalation(kind=EscalationKind.HARD_TO_USE, title="odd flag"),))
     state = sweep_of(
-        done("h", Result.BETTER, harvest=hard),
+        done("h", Result.BETTER, pulled=hard),
         done("u", Result.UNRESOLVED, reason="gave up"),
-        done("f", Result.FAILED, reason="no outcome"),
-        done("b", Result.BLOCKED, harvest=blocked),
+        done("f", Result.ERROR, reason="no outcome"),
+        done("b", Result.BLOCKED, pulled=blocked),
         TestRecord("s", state=State.RUNNING, stuck="the same call five times"),
         TestRecord("w", state=State.WAITING, question="May I?", since=4.0),
         TestRecord("d", state=State.WAITING, question="a dialog is open", needs_terminal=True, since=3.0),
@@ -122,7 +126,7 @@ def test_groups_are_sorted_by_urgency() -> None:
     state.apply(LoginLost(at=9.5, test="s", reason="403"))
     found = find_groups(state, NOW)
     assert [group.kind.value for group in found] == [
-        *("login", "budget", "dialog", "waits", "permission", "stuck", "blocked", "failed", "unresolved", "review"),
+        *("login", "budget", "dialog", "waits", "permission", "stuck", "blocked", "error", "unresolved", "review"),
         "hard to use",
     ]
     assert found[-2].title == "6 fixes are ready to review"
@@ -135,16 +139,14 @@ def test_groups_are_sorted_by_urgency() -> None:
 
 def test_failed_result_shows_reason_not_failed_try() -> None:
     failure = "test_shop.py:3: assert 8 == 2"
-    record = done(
-        "f", Result.FAILED, reason="its archive contains no report", tries=(Try(1, False, 1.0, 2.0, failure),)
-    )
-    assert groups_of(record) == [("failed", 1, "its archive contains no report")]
+    record = done("f", Result.ERROR, reason="its archive contains no report", tries=(Try(1, False, 1.0, 2.0, failure),))
+    assert groups_of(record) == [("error", 1, "its archive contains no report")]
 
 
 def test_claim_needs_user_only_if_unmeasurable() -> None:
     def claimed(verdict: str) -> TestRecord:
         check = msgspec.convert({"claim": "impl_fix", "verdict": verdict}, ClaimCheck)
-        return done(verdict, Result.CLAIMED, reason=f"it is {verdict}", harvest=PulledWork(check=check))
+        return done(verdict, Result.CLAIMED, reason=f"it is {verdict}", pulled=PulledWork(check=check))
 
     records = [claimed(verdict) for verdict in ("pending", "impossible", "unmeasured")]
     assert groups_of(*records) == [("claimed", 1, "it is impossible"), ("claimed", 1, "it is unmeasured")]
@@ -153,7 +155,7 @@ def test_claim_needs_user_only_if_unmeasurable() -> None:
 
 def test_same_titles_are_one_group() -> None:
     records = [
-        done(f"t{number}", Result.BLOCKED, harvest=PulledWork(escalations=(Escalation(title=f"no host {number}"),)))
+        done(f"t{number}", Result.BLOCKED, pulled=PulledWork(escalations=(Escalation(title=f"no host {number}"),)))
         for number in range(2)
     ]
     assert groups_of(*records) == [("blocked", 2, "no host 0")]
@@ -221,7 +223,7 @@ def test_files_are_grouped_by_folder_pages_by_host() -> None:
 def test_questions_are_grouped_by_text_and_options() -> None:
     def which(*options: str, text: str = "Which?") -> Question:
         asked = QuestionPart(key="k", text=text, options=options)
-        return Question(id="1", kind=QuestionKind.QUESTION, text=text, questions=(asked,))
+        return Question(id="1", kind=QuestionKind.QUESTION, text=text, parts=(asked,))
 
     records = [
         asking("a", which("19", "16")),
@@ -234,7 +236,9 @@ def test_questions_are_grouped_by_text_and_options() -> None:
 
 def test_pending_answer_hides_item_until_timeout() -> None:
     record = asking("a", bash("ls"))
-    record = structs.replace(record, asks=(record.asks[0]._replace(answered_at=NOW, answered_by="ann"),))
+    record = structs.replace(
+        record, open_questions=(record.open_questions[0]._replace(answered_at=NOW, answered_by="ann"),)
+    )
     assert groups_of(record, now=NOW + 1) == []
     (group,) = find_groups(sweep_of(record), NOW + NOT_TAKEN_AFTER)
     assert group.answerable == ()
@@ -246,22 +250,22 @@ def test_deferred_group_is_last_until_changed() -> None:
     item = find_items(sweep_of(*records), records[:1], NOW)[0]
     later = frozenset({item.id})
     found = group_items(find_items(sweep_of(*records), records, NOW), later)
-    assert [(group.title, group.is_later) for group in found] == [("Bash `rm x`", False), ("Bash `ls`", True)]
+    assert [(group.title, group.is_deferred) for group in found] == [("Bash `rm x`", False), ("Bash `ls`", True)]
     again = asking("a", bash("ls", id="2"))
-    assert not any(group.is_later for group in find_groups(sweep_of(again, records[1]), NOW, later))
+    assert not any(group.is_deferred for group in find_groups(sweep_of(again, records[1]), NOW, later))
 
 
 def test_answered_agent_has_no_item() -> None:
     state = SweepState().apply_all(
         [
             Queued(at=1, test="t", agent="a"),
-            Asked(at=2, test="t", ask=bash("ls")),
-            Seen(at=3, test="t", state=State.WAITING, source="hook", question="it wants to use Bash: ls"),
-            AskClosed(at=4, test="t", ask="1", why="answered"),
+            QuestionAsked(at=2, test="t", question=bash("ls")),
+            AgentStateChanged(at=3, test="t", state=State.WAITING, source="hook", question="it wants to use Bash: ls"),
+            QuestionClosed(at=4, test="t", question="1", why="answered"),
         ]
     )
     assert find_groups(state, 5.0) == []
-    state.apply(Seen(at=6, test="t", state=State.WAITING, source="hook", question="What now?"))
+    state.apply(AgentStateChanged(at=6, test="t", state=State.WAITING, source="hook", question="What now?"))
     assert [group.kind for group in find_groups(state, 7.0)] == [ItemKind.TURN]
 
 
@@ -296,9 +300,9 @@ def test_proposed_rules_start_with_narrowest() -> None:
 
 @given(st.text(alphabet="ab -;&|$`'\"\n/.=", max_size=30))
 def test_proposed_rule_matches_its_question(command: str) -> None:
-    ask = bash(command)
-    for rule in proposed_rules(ask, {}):
-        assert fits(rule, ask, command)
+    question = bash(command)
+    for rule in proposed_rules(question, {}):
+        assert fits(rule, question, command)
 
 
 @given(events, events)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swarm_tui.integrator.events import Integrated, Integrating
+from swarm_tui.integrator.events import Integrated, IntegrationStarted
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Launching, Queued
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Launched, Launching, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.journal.work_events import TryFinished
@@ -19,13 +19,13 @@ from swarm_tui.model.pulled import Escalation, EscalationKind, PulledChange, Pul
 from swarm_tui.model.report import OUTCOME_FILE
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from tests.git_project import GitProject
 
 START = 1_794_982_320.0
 SWEEP = "20261118-061200"
 RESULTS = ["clean"] * 12 + ["better"] * 3 + ["test_fix", "tutorial_fix", "impl_fix", "impl_fix"]
-RESULTS += ["unresolved", "blocked", "failed", "clean", "better"]
+RESULTS += ["unresolved", "blocked", "error", "clean", "better"]
 KIND_OF_RESULT = {
     "better": "IMPROVE_TEST",
     "test_fix": "FIX_TEST",
@@ -90,7 +90,7 @@ def make_sweep(root: Path, count: int = 48, *, is_integrated: bool = True, seed:
     with JournalWriter(folder.events, clock=clock) as journal:
         _play(journal, clock, tests, results, tips, chance)
         if is_integrated:
-            journal.append(Integrating(branches=3))
+            journal.append(IntegrationStarted(branches=3))
             clock.now += 60
             made.integrated = _integrate(made, base, results, tips)
             fixes = sum(result is Result.IMPL_FIX for result in results)
@@ -186,7 +186,7 @@ def _happenings(
     test: SweptTest, result: Result, start: float, length: float, tip: str, chance: random.Random
 ) -> list[tuple[float, TestEvent]]:
     name = test.test
-    is_good = result not in (Result.UNRESOLVED, Result.BLOCKED, Result.FAILED)
+    is_good = result not in (Result.UNRESOLVED, Result.BLOCKED, Result.ERROR)
     tries = [True] if result is Result.CLEAN else [False] * chance.randint(1, 3) + [is_good]
     found: list[tuple[float, TestEvent]] = [
         (start, Launching(test=name)),
@@ -200,18 +200,18 @@ def _happenings(
     change = PulledChange(kind=kind or "", status="SUCCEEDED", summary="Kept the exit code.", commit=tip)
     reason = {
         Result.UNRESOLVED: "tried, could not make it pass",
-        Result.FAILED: "mngr create failed twice: the host did not answer",
+        Result.ERROR: "mngr create failed twice: the host did not answer",
     }.get(result, "")
     shared = Escalation(kind=EscalationKind.BLOCKER, title="No account for the remote host", detail_markdown="Ask ops.")
-    found.append((start + length, Spent(test=name, dollars=chance.uniform(0.02, 0.4), tokens=12_000)))
+    found.append((start + length, UsageReported(test=name, dollars=chance.uniform(0.02, 0.4), tokens=12_000)))
     found.append(
         (
             start + length,
-            Harvested(
+            Pulled(
                 test=name,
                 result=result,
                 reason=reason,
-                harvest=PulledWork(
+                pulled=PulledWork(
                     summary="Looked at the test.",
                     passing_before=result is Result.CLEAN,
                     passing_after=is_good,

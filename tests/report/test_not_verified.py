@@ -37,7 +37,7 @@ def test_sweep_without_verification_says_so_everywhere(tmp_path: Path, capsys: p
             "status": SENTENCE in run_swarm_tui("status", SWEEP, folder=tmp_path).stdout,
             "list": SENTENCE in run_swarm_tui("list", folder=tmp_path).stdout,
             "fixes": SENTENCE in run_swarm_tui("fixes", SWEEP, "--list", folder=tmp_path).stderr,
-            "status --json": SENTENCE in status["doubts"] and not status["is_verified"],
+            "status --json": SENTENCE in status["integrity_warnings"] and not status["is_verified"],
         }
 
     assert set(views().values()) == {False}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.integrator.events import IntegrationFailed
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Harvested, Noted, Queued
+from swarm_tui.journal.events import LogMessage, Pulled, Queued
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.report import OUTCOME_FILE
@@ -52,7 +52,7 @@ def test_everything_of_a_sweep_is_on_its_page(tmp_path: Path) -> None:
     assert told["problems"] == []
     assert told["lanes"]["count"] == 12
     assert told["integrating"][1] - told["integrating"][0] == 60
-    assert {need["kind"] for need in told["needs"]} == {"blocker", "failed", "unresolved", "shared_pattern"}
+    assert {need["kind"] for need in told["needs"]} == {"blocker", "error", "unresolved", "shared_pattern"}
     blocker = next(need for need in told["needs"] if need["kind"] == "blocker")
     assert blocker["tests"] == [number for number in range(48) if RESULTS[number % 24] == "blocked"]
     assert [fix["verdict"] for fix in told["integration"]["fixes"]] == ["keep", "revert", "keep", ""]
@@ -156,13 +156,13 @@ def make_hostile(root: Path) -> MadeSweep:
     with JournalWriter(made.folder.events, last_seq=9_999, last_at=START + 900) as journal:
         journal.append(Queued(test=test, agent="swarm-hostile", branch=f"swarm/{HOSTILE}", block=bad))
         journal.append(TryFinished(test=test, number=1, passed=False, failure=bad))
-        journal.append(Noted(text=bad, level="error", test=test))
+        journal.append(LogMessage(text=bad, level="error", test=test))
         journal.append(
-            Harvested(
+            Pulled(
                 test=test,
                 result=Result.BLOCKED,
                 reason=bad,
-                harvest=PulledWork(
+                pulled=PulledWork(
                     summary=bad,
                     changes=(PulledChange(kind=HOSTILE, status=HOSTILE, summary=bad, commit=HOSTILE),),
                     escalations=(Escalation(title=bad, detail_markdown=bad),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swarm_tui.failures.events import PatternRaised, QueueHeld
+from swarm_tui.failures.events import AlertRaised, QueueHeld
 from swarm_tui.journal.events import Launched, Queued
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.work_events import TryFinished
@@ -18,7 +18,7 @@ def test_a_pattern_is_on_the_page_with_its_tests_its_alarm_and_what_is_held() ->
     for test in "bc":
         state.apply(Launched(test=test))
         state.apply(TryFinished(test=test, passed=False, failure="test_a.py:3: OSError: no base"))
-    state.apply(PatternRaised(cause=CAUSE, tests=("b", "c")))
+    state.apply(AlertRaised(cause=CAUSE, tests=("b", "c")))
     state.apply(QueueHeld(tests=("d",), cause=CAUSE, reason="they use \x1b[31mfixture db"))
     (pattern,) = patterns_on_page(state)
     assert (pattern["kind"], pattern["title"], pattern["tests"]) == ("failing", CAUSE, [1, 2])

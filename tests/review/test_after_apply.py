@@ -88,7 +88,7 @@ def test_status_and_page_agree_with_the_applied_plan(sweep: LarderSweep, tmp_pat
     dropped = [test for test, words in summaries.items() if words.startswith("reverted in review")]
     assert len(dropped) >= 1
     assert page["turned_green"] == before["turned_green"] - sum(
-        record.harvest.passing_before is False and record.test in dropped for record in opened.state.tests()
+        record.pulled.passing_before is False and record.test in dropped for record in opened.state.tests()
     )
     with review_sweep(sweep.folder) as review:
         verdicts = {fix.id: verdict for fix in review.fixes if (verdict := review.verdict(fix))}

@@ -4,13 +4,13 @@ from msgspec import structs
 
 from swarm_tui.integrator.events import Integrated
 from swarm_tui.journal.compare import ComparedTest, KeptFix, compare_sweeps, comparison_lines, found_kind
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Queued
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Pulled, Queued
 from swarm_tui.journal.state import SweepState
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.event import Event
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Baseline, Result
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 
 
 def sweep(began: float, *events: Event) -> SweepState:
@@ -36,9 +36,9 @@ EARLIER = sweep(
     queued("silent"),
     tried("fixed", 1, False),
     tried("fixed", 2, True),
-    Harvested(test="fixed", result=Result.IMPL_FIX),
-    Harvested(test="steady", result=Result.CLEAN),
-    Spent(test="fixed", dollars=1.5, tokens=900),
+    Pulled(test="fixed", result=Result.IMPL_FIX),
+    Pulled(test="steady", result=Result.CLEAN),
+    UsageReported(test="fixed", dollars=1.5, tokens=900),
     Integrated(branch="b", fixes=2),
     EngineEnded(),
 )
@@ -52,8 +52,8 @@ LATER = sweep(
     queued("added", Baseline.CLASH),
     tried("steady", 2, False),
     tried("steady", 1, True),
-    Harvested(test="breaks", result=Result.FAILED, harvest=PulledWork(passing_before=False)),
-    Spent(test="breaks", tokens=50),
+    Pulled(test="breaks", result=Result.ERROR, pulled=PulledWork(passing_before=False)),
+    UsageReported(test="breaks", tokens=50),
     EngineEnded(),
 )
 KEPT = (
@@ -73,14 +73,14 @@ def test_found_kind_uses_baseline_then_try_then_report() -> None:
 
 def test_compare_sweeps_returns_differences() -> None:
     comparison = compare_sweeps(("one", EARLIER), ("two", LATER), KEPT, 3)
-    assert comparison.became == {
+    assert comparison.changed == {
         "red": (ComparedTest("breaks", "green", "red"),),
         "flaky": (ComparedTest("shaky", "green", "flaky"),),
         "green": (ComparedTest("fixed", "red", "green"),),
     }
     assert comparison.new == (ComparedTest("added", "", "clash"),)
     assert comparison.gone == (ComparedTest("removed", "red", ""),)
-    assert comparison.broken_again == ((KEPT[0], (ComparedTest("breaks", "green", "red"),)),)
+    assert comparison.regressed == ((KEPT[0], (ComparedTest("breaks", "green", "red"),)),)
     assert comparison.unknown == 1
     before, after = comparison.before, comparison.after
     assert (before.began, before.seconds, after.began, after.seconds) == (100.0, 13.0, 900.0, 11.0)

@@ -119,9 +119,9 @@ async def test_collected_tests_run_with_nested_rootdir(tmp_path: Path) -> None:
 async def test_records_of_sweep_select_tests(review: Review) -> None:
     red, green = PulledWork(passing_before=False), PulledWork(passing_before=True)
     records = (
-        Record("tests/test_other.py::test_other", file="tests/test_other.py", harvest=red),
-        Record("tests/test_other.py::test_green", file="tests/test_other.py", harvest=green),
-        Record(TESTS[0], file="tests/test_sums.py", harvest=green),
+        Record("tests/test_other.py::test_other", file="tests/test_other.py", pulled=red),
+        Record("tests/test_other.py::test_green", file="tests/test_other.py", pulled=green),
+        Record(TESTS[0], file="tests/test_sums.py", pulled=green),
     )
     tests = ReviewTests(review, TestSettings(sys.executable, import_roots=IMPORT_ROOTS), records)
     assert await tests.affected_by(review.fixes[:1]) == (TESTS[0], "tests/test_other.py::test_other")
@@ -136,8 +136,8 @@ async def test_traced_code_decides_whether_fix_affects_test(review: Review, tmp_
         sweep.agent(agent).mkdir(parents=True)
         (sweep.agent(agent) / USED_FILE).write_text(used.model_dump_json())
     green = PulledWork(passing_before=True)
-    records = [Record(TESTS[0], file="tests/test_sums.py", agent="adder", harvest=green)]
-    records += [Record(TESTS[1], file="tests/test_sums.py", agent="doubler", harvest=green)]
+    records = [Record(TESTS[0], file="tests/test_sums.py", agent="adder", pulled=green)]
+    records += [Record(TESTS[1], file="tests/test_sums.py", agent="doubler", pulled=green)]
     tests = ReviewTests(review, TestSettings(sys.executable, import_roots=IMPORT_ROOTS), records, sweep)
     assert await tests.affected_by(review.fixes[:1]) == (TESTS[0],)
     (sweep.agent("doubler") / USED_FILE).unlink()

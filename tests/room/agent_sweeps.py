@@ -11,7 +11,7 @@ from types import MappingProxyType
 from textual.pilot import Pilot
 
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Harvested, Launched, Queued, Seen
+from swarm_tui.journal.events import AgentStateChanged, Launched, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.pulled import PulledWork
@@ -74,13 +74,13 @@ def make_sweep(
             )
         if len(names) > 1:
             test = f"tests/test_a.py::test_{names[1]}"
-            journal.append(Seen(test=test, state=State.WAITING, question="Which one is right?"))
+            journal.append(AgentStateChanged(test=test, state=State.WAITING, question="Which one is right?"))
         for name in names[2:]:
             journal.append(
-                Harvested(
+                Pulled(
                     test=f"tests/test_a.py::test_{name}",
                     result=Result.CLEAN,
-                    harvest=PulledWork(summary="All is well."),
+                    pulled=PulledWork(summary="All is well."),
                 )
             )
     return sweep

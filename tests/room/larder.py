@@ -15,10 +15,10 @@ from swarm_tui.adapters.git import Repository
 from swarm_tui.agents.offline.records import Record, RecordedStep, parse_record
 from swarm_tui.integrator.branches import AgentCommit, read_branches
 from swarm_tui.integrator.build import works_of
-from swarm_tui.integrator.events import Integrated, Integrating
+from swarm_tui.integrator.events import Integrated, IntegrationStarted
 from swarm_tui.integrator.inputs import BranchInput, IntegratorInputs, PersonInput
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Launching, Queued
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Launched, Launching, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.commit_messages import squash_message
@@ -126,7 +126,7 @@ class LarderSweep:
             Launching(test=test),
             Launched(test=test, host="localhost"),
             *tries,
-            Harvested(test=test, result=result, reason=reason, harvest=report),
+            Pulled(test=test, result=result, reason=reason, pulled=report),
         ]
 
     def _branch(self, name: str) -> str:
@@ -161,7 +161,7 @@ class LarderSweep:
     def begin_integrating(self) -> None:
         """Write the event that integration has started."""
         self.now = ENDED
-        self.append(Integrating(branches=len(FIXES)))
+        self.append(IntegrationStarted(branches=len(FIXES)))
 
     def integrate(self) -> None:
         """Create the integrated branch as the demo's integrator does, and write its events."""

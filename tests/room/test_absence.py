@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.failures.events import PatternRaised
+from swarm_tui.failures.events import AlertRaised
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Harvested, Seen
+from swarm_tui.journal.events import AgentStateChanged, Pulled
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.user_files import LastVisit, read_seen, write_seen
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.results import Result, State
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from swarm_tui.room.notifications import LastVisitSummary
 from swarm_tui.room.store import Store
 from tests.room.scenes import fixed_sweep
@@ -42,12 +42,12 @@ def go_on(folder: SweepFolder) -> None:
     state = open_sweep(folder).state
     running = [record.test for record in state.tests() if record.state is State.RUNNING]
     with JournalWriter(folder.events, last_seq=state.last_seq, last_at=state.last_at) as journal:
-        journal.append(Seen(test=running[0], state=State.WAITING, question="Which port?"))
+        journal.append(AgentStateChanged(test=running[0], state=State.WAITING, question="Which port?"))
         for test in running[1:6]:
             journal.append(TryFinished(test=test, number=90, passed=False, failure="OSError: no disk left"))
-            journal.append(Harvested(test=test, result=Result.FAILED, reason="no disk left in /tmp/a"))
-            journal.append(Spent(test=test, dollars=9.0, tokens=1))
-        journal.append(PatternRaised(cause="OSError: no disk left", tests=tuple(running[1:6])))
+            journal.append(Pulled(test=test, result=Result.ERROR, reason="no disk left in /tmp/a"))
+            journal.append(UsageReported(test=test, dollars=9.0, tokens=1))
+        journal.append(AlertRaised(cause="OSError: no disk left", tests=tuple(running[1:6])))
 
 
 async def test_first_visit_shows_no_changes(folder: SweepFolder, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from swarm_tui.adapters.git import Repository
 from swarm_tui.e2e import E2eSession
-from swarm_tui.journal.events import EngineEnded, Harvested, Launched, Launching, Stopped
+from swarm_tui.journal.events import EngineEnded, Launched, Launching, Pulled, Stopped
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
@@ -86,8 +86,8 @@ def test_pulled_changes_are_shown_without_copy(project: GitProject, copy: GitPro
     project.git("fetch", "--quiet", str(copy.root), "HEAD:refs/swarm/s/t")
     tip = copy.git("rev-parse", "HEAD")
     record = TestRecord("t", state=State.DONE, launched_at=1.0, work_dir=str(copy.root / "gone"))
-    harvested = structs.replace(record, harvest=PulledWork(tip=tip, has_uncommitted=True))
-    changes = read(project, harvested)
+    pulled = structs.replace(record, pulled=PulledWork(tip=tip, has_uncommitted=True))
+    changes = read(project, pulled)
     assert [(row.kind, row.commit) for row in changes.rows] == [("FIX_IMPL", tip)]
     assert (changes.is_live, changes.problem) == (False, "uncommitted changes were not saved")
     assert read(project, record).problem == "the agent submitted no commit"
@@ -115,7 +115,7 @@ def test_d_shows_changes_and_enter_opens_commit(e2e: E2eSession) -> None:
         *(Stopped(test=other.test, reason="x") for other in sweep.tests.values() if other is not test),
         Launching(test=test.test),
         Launched(test=test.test, host="localhost"),
-        Harvested(test=test.test, result=Result.FAILED, harvest=PulledWork(tip=tip, errored=True)),
+        Pulled(test=test.test, result=Result.ERROR, pulled=PulledWork(tip=tip, errored=True)),
         EngineEnded(),
     )
     terminal = e2e.tmux(f"cd larder && {sys.executable} -m swarm_tui", width=120, height=35)

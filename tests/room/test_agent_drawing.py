@@ -46,7 +46,7 @@ def records(draw: st.DrawFn) -> model.TestRecord:
         agent=draw(hostile),
         state=draw(st.sampled_from([state for state in State if state is not State.DONE])),
         reason=draw(hostile),
-        harvest=PulledWork(
+        pulled=PulledWork(
             summary=draw(hostile),
             changes=(
                 PulledChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.journal.append import EngineLock, JournalWriter
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued, RequestAnswered
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Launched, Pulled, Queued, RequestAnswered
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model.questions import Question, QuestionKind, QuestionPart
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec
-from swarm_tui.questions.events import AskClosed, Asked
+from swarm_tui.questions.events import QuestionAsked, QuestionClosed
 from swarm_tui.questions.inbox import ItemGroup
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.inbox.screen import InboxScreen
@@ -36,10 +36,10 @@ FILES = QuestionPart(key="files", text="Which files?", options=("a.py", "b.py", 
 PORT = QuestionPart(key="port", text="Port", field="integer", least=1, most=65535)
 PLAN = "it asks to carry out its plan:\n" + "\n".join(f"{number}. change part {number}" for number in range(1, 61))
 ASKS = {
-    "choice": Question(id="1", kind=QuestionKind.QUESTION, text=RATE.text, questions=(RATE,)),
-    "several": Question(id="2", kind=QuestionKind.QUESTION, text=f"{RATE.text}\n{FILES.text}", questions=(RATE, FILES)),
-    "files": Question(id="3", kind=QuestionKind.QUESTION, text=FILES.text, questions=(FILES,)),
-    "form": Question(id="4", kind=QuestionKind.INPUT, text="About the server", questions=(PORT,)),
+    "choice": Question(id="1", kind=QuestionKind.QUESTION, text=RATE.text, parts=(RATE,)),
+    "several": Question(id="2", kind=QuestionKind.QUESTION, text=f"{RATE.text}\n{FILES.text}", parts=(RATE, FILES)),
+    "files": Question(id="3", kind=QuestionKind.QUESTION, text=FILES.text, parts=(FILES,)),
+    "form": Question(id="4", kind=QuestionKind.INPUT, text="About the server", parts=(PORT,)),
     "plan": Question(id="5", kind=QuestionKind.PLAN, tool="ExitPlanMode", text=PLAN),
     "permission": Question(id="6", tool="Bash", subject="curl x", text="it wants to use Bash: curl x"),
 }
@@ -71,7 +71,7 @@ def ask(folder: SweepFolder, *names: str) -> None:
             test = f"tests/test_a.py::test_{name}"
             journal.append(Queued(test=test, agent=f"agent-{name}", branch=f"swarm/{name}", file="t.py"))
             journal.append(Launched(test=test))
-            journal.append(Asked(test=test, ask=ASKS[name]))
+            journal.append(QuestionAsked(test=test, question=ASKS[name]))
 
 
 def answer_request(app: RoomApp, folder: SweepFolder, *, is_done: bool, detail: str = "") -> None:
@@ -255,7 +255,7 @@ async def test_decision_is_given_by_retry_with_note(folder: SweepFolder) -> None
     test = "tests/test_a.py::test_one"
     with JournalWriter(folder.events, last_seq=1) as journal:
         journal.append(Queued(test=test, agent="agent-one", branch="b", file="t.py"))
-        journal.append(Harvested(test=test, result=Result.BLOCKED, reason="Which rate is right?"))
+        journal.append(Pulled(test=test, result=Result.BLOCKED, reason="Which rate is right?"))
     async with room_on(folder, WIDE) as (_, pilot):
         await shows(pilot, "Which rate is right?", "actions, such as retry with a note")
         await press(pilot, "x", "n")
@@ -346,5 +346,5 @@ async def test_answer_all_closes_when_questions_are_answered_elsewhere(folder: S
         await press(pilot, "x")
         await shows(pilot, "not one of the options · y yes · n no · Esc closes")
         with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq) as journal:
-            journal.append(AskClosed(test="tests/test_a.py::test_permission", ask="6", why="on the screen"))
+            journal.append(QuestionClosed(test="tests/test_a.py::test_permission", question="6", why="on the screen"))
         await shows(pilot, "these questions are answered or closed", "Enter closes")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import RequestAnswered, Seen, SlotsChanged
+from swarm_tui.journal.events import AgentStateChanged, RequestAnswered, SlotsChanged
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model.results import State
@@ -99,7 +99,7 @@ async def test_w_visits_newly_waiting_test_first(folder: SweepFolder) -> None:
         assert "blocked ·" in text_on_screen(app)
         asking = next(record.test for record in app.store.state.tests() if record.state is State.RUNNING)
         journal = JournalWriter(folder.events, last_seq=app.store.state.last_seq)
-        journal.append(Seen(test=asking, state=State.WAITING, question="Which of the two?"))
+        journal.append(AgentStateChanged(test=asking, state=State.WAITING, question="Which of the two?"))
         journal.close()
         await eventually(lambda: app.store.state.counts["waiting"] > waiting, "one more that waits")
         await press(pilot, "w")

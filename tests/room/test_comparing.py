@@ -62,7 +62,7 @@ def test_compare_without_names_uses_two_newest_sweeps(earlier: SweepFolder) -> N
     shown = json.loads(run_swarm_tui("compare", "--json", folder=repository).stdout)
     assert (shown["before"]["sweep"], shown["after"]["sweep"]) == (earlier.name, LATER)
     first = kept_fixes(earlier, open_sweep(earlier).state)[0]
-    broken = [(fix["commit"], [each["test"] for each in fix["tests"]]) for fix in shown["broken_again"]]
+    broken = [(fix["commit"], [each["test"] for each in fix["tests"]]) for fix in shown["regressed"]]
     assert (first.commit, [first.tests[0]]) in broken
     assert shown["before"]["kept_fixes"] == 2
     lines = run_swarm_tui("compare", earlier.name, folder=repository).stdout

@@ -139,10 +139,10 @@ def test_strength_of_partly_kept_fix_names_whole_fix() -> None:
 
 @pytest.mark.parametrize(
     ("width", "end"),
-    [(80, "plan clean  teeth 5 of 24 "), (100, "plan clean, 9 commits  teeth 5 of 24 "), (140, " 5 of 24 runs ")],
+    [(80, "plan clean  works 5 of 24 "), (100, "plan clean, 9 commits  works 5 of 24 "), (140, " 5 of 24 runs ")],
 )
 def test_run_of_other_process_hides_no_plan_details(width: int, end: str) -> None:
-    facts = replace(PLAN, elsewhere=Progress("teeth", 5, 24, "runs"), parts="9 test changes open")
+    facts = replace(PLAN, elsewhere=Progress("works", 5, 24, "runs"), parts="9 test changes open")
     line = text_of(draw_plan(facts, width))
     counts = " 11 fixes · 7 keep · 2 revert · 2 open"
     assert line.startswith(f"{counts} · 9 test changes open" if width > 80 else counts)
@@ -195,7 +195,7 @@ def test_evidence_is_plain_and_fits() -> None:
     record = TestRecord(
         "t.py::test[/red]",
         tries=(Try(1, False, 1.0, 1.0), Try(2, True, 1.0, 2.0)),
-        harvest=PulledWork(summary="I \x1b]52;c;x\x07fixed it", passing_before=False, passing_after=True),
+        pulled=PulledWork(summary="I \x1b]52;c;x\x07fixed it", passing_before=False, passing_after=True),
     )
     evidence = FixEvidence(
         message="[FIX_IMPL] \x1b[31mred\x1b[0m\n\n" + "word " * 60,

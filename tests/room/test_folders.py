@@ -57,7 +57,7 @@ def test_folder_row_fits_width(counts: dict[str, int], width: int) -> None:
 
 
 def test_folder_row_has_name_number_and_states() -> None:
-    line = text_of(draw_folder("tests/unit", {"clean": 30, "failed": 10}, 80))
+    line = text_of(draw_folder("tests/unit", {"clean": 30, "error": 10}, 80))
     assert line.split() == ["tests/unit", "40", "█" * 23, "✓30", "!10"]
 
 

@@ -11,12 +11,12 @@ from swarm_tui.agents.hook_questions import parse_question
 from swarm_tui.failures.alerts import with_held
 from swarm_tui.failures.events import Alert
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Noted, Queued, Seen
+from swarm_tui.journal.events import AgentStateChanged, EngineEnded, EngineStarted, Launched, LogMessage, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import RequestKind
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import Said, Try, TryFinished
+from swarm_tui.journal.work_events import AgentOutput, Try, TryFinished
 from swarm_tui.model.event import LogLine
 from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
 from swarm_tui.model.questions import OpenQuestion
@@ -68,7 +68,7 @@ def records(draw: st.DrawFn) -> TestRecord:
         source=draw(hostile),
         host=draw(hostile),
         tries=(Try(1, draw(st.booleans()), 1.0, 0.0, draw(hostile)),),
-        harvest=PulledWork(
+        pulled=PulledWork(
             changes=(
                 PulledChange(kind=draw(hostile), status=draw(hostile), summary=draw(hostile), commit=draw(hostile)),
             ),
@@ -79,16 +79,16 @@ def records(draw: st.DrawFn) -> TestRecord:
         last_line=draw(hostile),
         launched_at=1.0,
         foreign_imports=(draw(hostile),),
-        asks=tuple(
+        open_questions=tuple(
             OpenQuestion(made, str(number))
-            for number, event in enumerate(draw(st.lists(asks(), max_size=2)))
+            for number, event in enumerate(draw(st.lists(open_questions(), max_size=2)))
             if (made := parse_question(event)) is not None
         ),
     )
 
 
 @st.composite
-def asks(draw: st.DrawFn) -> dict[str, Any]:
+def open_questions(draw: st.DrawFn) -> dict[str, Any]:
     """Return a line of a hook with a question."""
     options = st.lists(st.fixed_dictionaries({"label": hostile}), max_size=3)
     questions = st.lists(st.fixed_dictionaries({"question": hostile, "options": options}), max_size=3)
@@ -117,20 +117,20 @@ def test_panels_emit_no_control_characters(record: TestRecord, width: int) -> No
     run = CellRun("label", 0, 5, 6, 20, (record.test,), 1)
     held = structs.replace(record, is_held=True, held_for=record.reason)
     all_records = {record.test: held}
-    alarm = Alert(record.reason, 5.0, (record.test,), record.reason, (record.test,), record.reason)
-    alarms = {alarm.cause: alarm}
+    alert = Alert(record.reason, 5.0, (record.test,), record.reason, (record.test,), record.reason)
+    alerts = {alert.cause: alert}
     ledger = SweepConclusions()
     ledger.update([record, structs.replace(record, test=record.test + "2")])
-    patterns = with_held(ledger.patterns(), alarms, all_records)
+    patterns = with_held(ledger.patterns(), alerts, all_records)
     lines = [draw_table_row(table_of([cell.record]), cell, width, 5.0), draw_dots((run,), lambda _: cell, width)]
     lines += [draw_chips(run, lambda _: cell), *draw_side(record, width, 5.0, RequestKind.STOP)]
     lines += [
         draw_log_line(LogLine(1.0, "error", record.reason, record.test), width),
-        *draw_strip(patterns, alarms, all_records, width),
+        *draw_strip(patterns, alerts, all_records, width),
     ]
     for pattern in patterns:
-        lines.append(draw_pattern_row(pattern, alarms, all_records, width))
-        lines += draw_pattern_detail(pattern, alarms, all_records, width)
+        lines.append(draw_pattern_row(pattern, alerts, all_records, width))
+        lines += draw_pattern_detail(pattern, alerts, all_records, width)
     for group in group_items(find_items(SweepState(), [record], 5.0)):
         lines += [draw_group_row(group, width, 5.0, is_answering=True), *draw_different(group, width)]
         for item in group.items:
@@ -155,16 +155,16 @@ async def test_room_with_hostile_texts_stays_plain(tmp_path: Path) -> None:
             test = f"{text}::{text}[{number}]"
             journal.append(Queued(test=test, agent=text, file=text, block=text))
             journal.append(Launched(test=test, host=text))
-            journal.append(Said(test=test, line=text))
+            journal.append(AgentOutput(test=test, line=text))
             journal.append(TryFinished(test=test, passed=False, failure=text))
             if number % 2:
-                journal.append(Seen(test=test, state=State.WAITING, question=text))
+                journal.append(AgentStateChanged(test=test, state=State.WAITING, question=text))
             else:
                 told = (Escalation(title=text, detail_markdown=text),)
                 journal.append(
-                    Harvested(test=test, result=Result.BLOCKED, reason=text, harvest=PulledWork(escalations=told))
+                    Pulled(test=test, result=Result.BLOCKED, reason=text, pulled=PulledWork(escalations=told))
                 )
-        journal.append(Noted(level="error", text=HOSTILE[1]))
+        journal.append(LogMessage(level="error", text=HOSTILE[1]))
         journal.append(EngineEnded(why="failed", reason=HOSTILE[1]))
     scene = Scene("hostile", (), 200, 60)
     async with room_on(folder, scene) as (app, pilot):

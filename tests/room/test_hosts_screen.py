@@ -77,6 +77,6 @@ def test_host_row_with_hostile_name_fits_any_width() -> None:
 
 
 def test_host_without_recent_report_is_marked() -> None:
-    line = HostLine("box1", 4, at_work=1, heard_at=10.0)
+    line = HostLine("box1", 4, running=1, heard_at=10.0)
     assert [part.role for part in draw_host_row(line, 8, 80, 20.0) if "ago" in part.text] == ["dim"]
     assert [part.role for part in draw_host_row(line, 8, 80, 300.0) if "ago" in part.text] == ["warning"]

@@ -198,7 +198,7 @@ def sweep() -> dict[str, TestRecord]:
         record("b2", state=State.WAITING, since=5.0, host="two"),
         record("b10", state=State.DONE, result=Result.CLEAN, dollars=2.0, launched_at=1.0, ended_at=3.0),
         record(
-            "a1", state=State.DONE, result=Result.FAILED, dollars=1.0, launched_at=1.0, ended_at=9.0, reason="broke 7"
+            "a1", state=State.DONE, result=Result.ERROR, dollars=1.0, launched_at=1.0, ended_at=9.0, reason="broke 7"
         ),
         record("a2"),
     ]
@@ -217,7 +217,7 @@ def shown(choice: GridOptions) -> list[str]:
 def test_tests_are_grouped_by_each_criterion() -> None:
     assert labels(GridOptions()) == ["a1", "a2", "b2", "b10"]
     assert labels(GridOptions(group="state")) == ["waiting", "queued", "done"]
-    assert labels(GridOptions(group="result")) == ["clean", "failed", "no result yet"]
+    assert labels(GridOptions(group="result")) == ["clean", "error", "no result yet"]
     assert labels(GridOptions(group="cause")) == ["broke N", "waits for an answer", "nothing failed"]
     assert labels(GridOptions(group="host")) == ["no host yet", "two"]
     assert labels(GridOptions(group="none")) == [""]
@@ -233,7 +233,7 @@ def test_tests_are_sorted_by_each_criterion() -> None:
 def test_tests_are_filtered() -> None:
     assert shown(GridOptions(words="a1")) == ["a1"]
     assert shown(GridOptions(words="!a1 WAIT")) == ["b2"]
-    assert shown(GridOptions(pills=frozenset({"failed", "waiting"}))) == ["a1", "b2"]
+    assert shown(GridOptions(pills=frozenset({"error", "waiting"}))) == ["a1", "b2"]
     assert shown(GridOptions(only=frozenset(list(sweep())[:1]))) == ["b2"]
     assert shown(GridOptions(words="nothing like this")) == []
 

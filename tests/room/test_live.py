@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.file_notices import FileNotices
-from swarm_tui.journal.events import Noted
+from swarm_tui.journal.events import LogMessage
 from swarm_tui.room.app import RoomApp
 from swarm_tui.room.settings import Settings
 from tests.room.scenes import open_store, press, shows
@@ -26,10 +26,10 @@ async def test_room_shows_new_journal_and_transcript_lines(is_off: bool, tmp_pat
     app = RoomApp(open_store(context.folder), Settings(notify="none"))
     app.file_notices = FileNotices(is_off=is_off)
     async with app.run_test(size=(120, 36)) as pilot:
-        context.record(Noted(text="first"))
+        context.record(LogMessage(text="first"))
         await press(pilot, "6")
         for number in range(3):
-            context.record(Noted(text=f"the line of number {number}"))
+            context.record(LogMessage(text=f"the line of number {number}"))
             await shows(pilot, f"the line of number {number}")
         await press(pilot, "1", "t")
         await shows(pilot, "I begin.")

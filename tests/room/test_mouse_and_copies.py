@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Harvested, Queued
+from swarm_tui.journal.events import Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.pulled import Escalation, Location, PulledWork
@@ -86,7 +86,7 @@ async def test_locations_have_reasons_and_stay_in_repository(tmp_path: Path) -> 
     writer = JournalWriter(sweep.events, last_seq=0, last_at=0.0)
     for event in (
         Queued(test=test, agent="x", file="test_shop.py", line=1),
-        Harvested(test=test, result=Result.UNRESOLVED, harvest=PulledWork(escalations=(unclear,))),
+        Pulled(test=test, result=Result.UNRESOLVED, pulled=PulledWork(escalations=(unclear,))),
     ):
         writer.append(event)
     writer.close()

@@ -85,7 +85,7 @@ def test_wrapped_lines_fit_and_lose_only_spaces(text: str, width: int) -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from(["clean", "better", "running", "queued", "failed"]), st.integers(0, 5000)), widths
+    st.dictionaries(st.sampled_from(["clean", "better", "running", "queued", "error"]), st.integers(0, 5000)), widths
 )
 def test_bar_has_width_and_cell_for_each_state(counts: dict[str, int], width: int) -> None:
     bar = draw_bar(counts, width)

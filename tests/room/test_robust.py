@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.worker import WorkerFailed
 
-from swarm_tui.journal.events import EngineEnded, Queued, Seen
+from swarm_tui.journal.events import AgentStateChanged, EngineEnded, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.results import State
@@ -86,7 +86,7 @@ def test_bell_rings_for_waiting_agent_and_at_end() -> None:
     state = SweepState().apply_all([Queued(test="a"), Queued(test="b")])
     notices.update(state)
     assert "\x07" not in [text for text in written if not text.startswith("\x1b]2;")]
-    state.apply(Seen(test="a", state=State.WAITING))
+    state.apply(AgentStateChanged(test="a", state=State.WAITING))
     notices.update(state)
     assert written.count("\x07") == 1
     notices.update(state)
@@ -104,7 +104,7 @@ def test_notifications_can_use_desktop_or_be_off() -> None:
         notices = TerminalNotifications(written.append, kind, "s")
         state = SweepState().apply_all([Queued(test="a")])
         notices.update(state)
-        state.apply(Seen(test="a", state=State.WAITING))
+        state.apply(AgentStateChanged(test="a", state=State.WAITING))
         notices.update(state)
         assert [text for text in written if not text.startswith("\x1b]2;")] == ([expected] if expected else [])
 

@@ -10,9 +10,9 @@ from swarm_tui.journal.append import EngineLock, JournalWriter, LineAppender
 from swarm_tui.journal.events import (
     EngineEnded,
     EngineStarted,
-    Harvested,
     Launched,
-    Noted,
+    LogMessage,
+    Pulled,
     Queued,
     RequestAnswered,
     Stopped,
@@ -22,7 +22,7 @@ from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import Result, State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from swarm_tui.room.store import Answer, ChangeScope, EngineState, Store, SweepChanged
 
 
@@ -105,7 +105,7 @@ def test_events_of_newer_version_are_ignored_and_reported(folder: SweepFolder) -
 
 
 def test_line_longer_than_slice_is_read(folder: SweepFolder) -> None:
-    write(folder, Noted(text="x" * 1_500_000), Queued(test="a"))
+    write(folder, LogMessage(text="x" * 1_500_000), Queued(test="a"))
     store = Store(folder)
     for _ in range(10):
         if not store.read_new_events():
@@ -173,8 +173,8 @@ def test_patterns_and_cost_follow_journal(folder: SweepFolder) -> None:
         write(
             folder,
             Queued(test=test),
-            Spent(test=test, dollars=1.5),
-            Harvested(test=test, result=Result.FAILED, reason=f"broke at {ord(test)}"),
+            UsageReported(test=test, dollars=1.5),
+            Pulled(test=test, result=Result.ERROR, reason=f"broke at {ord(test)}"),
         )
     store.read_new_events()
     (pattern,) = store.patterns()

@@ -32,7 +32,7 @@ def test_fix_is_sent_back_with_comment(e2e: E2eSession) -> None:
     terminal.send_keys("q", "q")
     (line,) = (sweep.folder.root / "requests.jsonl").read_text().splitlines()
     asked = json.loads(line)
-    assert (asked["kind"], asked["text"]) == ("revise", "Only where it is a date.")
+    assert (asked["kind"], asked["text"]) == ("send_back", "Only where it is a date.")
     assert asked["tests"] == [sweep.tests["soon_includes_today"].test]
     assert asked["fix"] == sweep.project.git("rev-list", "--reverse", f"main..{sweep.branch}").split("\n")[1]
 

@@ -9,7 +9,7 @@ import pytest
 from swarm_tui.journal.append import EngineLock
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.room.grid.draw_layout import CellRun, GridOptions, Zoom
-from swarm_tui.room.grid.session import FAILED, SweepView
+from swarm_tui.room.grid.session import UNSOLVED, SweepView
 from swarm_tui.room.store import EVERYTHING_CHANGED, VIEW_CHANGED, SweepChanged
 from swarm_tui.simulate.feeder import main as feed
 from tests.room.scenes import NOW, open_store
@@ -89,8 +89,8 @@ def test_marks_are_switched_and_undone(view: SweepView, changes: list[SweepChang
     assert view.marks.tests == set(view.order)
     view.change_marks(view.marks.undone())
     assert view.marks.tests == {second}
-    view.switch_failed_only()
-    assert view.options.pills == FAILED
+    view.switch_unsolved_only()
+    assert view.options.pills == UNSOLVED
 
 
 def test_next_needing_user_visits_each_test_once(view: SweepView) -> None:

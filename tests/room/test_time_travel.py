@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Harvested
+from swarm_tui.journal.events import Pulled
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.follow import EventFollower
 from swarm_tui.journal.requests import RequestKind
@@ -156,11 +156,11 @@ async def test_journal_is_followed_while_past_is_shown(folder: SweepFolder) -> N
         shown = take_snapshot(app.store.state)
         test = next(record.test for record in app.store.live_state.tests() if not record.is_finished)
         with JournalWriter(folder.events, last_seq=app.store.live_state.last_seq, last_at=NOW) as journal:
-            journal.append(Harvested(test=test, result=Result.FAILED, reason="it was killed"))
+            journal.append(Pulled(test=test, result=Result.ERROR, reason="it was killed"))
         await eventually(lambda: app.store.live_state.records[test].is_finished, "the new event")
         assert take_snapshot(app.store.state) == shown
         await go(app, pilot, "escape")
-        assert app.store.state.records[test].result is Result.FAILED
+        assert app.store.state.records[test].result is Result.ERROR
 
 
 def test_plain_lines_of_past_name_the_moment(sweep: SweepFolder) -> None:

@@ -11,7 +11,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.requests import RequestFollower, RequestKind
 from swarm_tui.model.results import State
 from swarm_tui.room.app import RoomApp
-from swarm_tui.room.grid.session import FAILED
+from swarm_tui.room.grid.session import UNSOLVED
 from tests.room.scenes import Scene, fixed_sweep, integrated_sweep, press, room_on, text_on_screen
 from tests.waiting import eventually
 
@@ -56,7 +56,7 @@ STORIES: Final = (
     Story("see the agent's changes", ("d",), shown("changes")),
     Story("read the agent's transcript", ("t",), lambda app, _: app.room_screen and app.room_screen.NAME == "agent"),
     Story("stop, retry or hold a test", ("x", "r", "y"), is_asked(RequestKind.RETRY)),
-    Story("show only failed tests", ("exclamation_mark",), lambda app, _: app.view.options.pills == FAILED),
+    Story("show only unsolved tests", ("exclamation_mark",), lambda app, _: app.view.options.pills == UNSOLVED),
     Story("find a test by name", ("slash", TEXT, "enter"), shown("match /")),
     Story("zoom in or out", ("plus",), lambda app, _: app.view.is_zoom_chosen),
     Story("see failures with the same cause", ("4",), shown("Patterns")),

@@ -52,7 +52,7 @@ def test_simulation_after_time_limit_is_stopped(tmp_path: Path) -> None:
 def test_every_result_and_some_patterns_appear(tmp_path: Path) -> None:
     state = open_sweep(feed(tmp_path / "s", "--tests", "400", "--ahead", "0.95")).state
     shown = {mark for mark, number in state.counts.items() if number}
-    assert {"clean", "better", "test_fix", "impl_fix", "unresolved", "blocked", "failed"} <= shown
+    assert {"clean", "better", "test_fix", "impl_fix", "unresolved", "blocked", "error"} <= shown
 
 
 def test_the_same_seed_gives_the_same_sweep(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_agents_never_exceed_slots(tmp_path: Path) -> None:
 def test_requests_are_carried_out() -> None:
     play = played(tests=40, slots=3, steps=60)
     events = iter(play.next_event, None)
-    running = next(event.fields["test"] for event in events if event.fields["type"] != "harvested")
+    running = next(event.fields["test"] for event in events if event.fields["type"] != "pulled")
     stopped = play.answer_request({"id": "a", "kind": "stop", "tests": [running]})
     assert [event["type"] for event in stopped] == ["stopped", "request_answered"]
     retried = play.answer_request({"id": "b", "kind": "retry", "tests": [running]})
@@ -116,7 +116,7 @@ def test_unwritable_log_gives_error(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_spent_budget_stops_launching_until_raised() -> None:
     play = SimulatedSweep("s", make_tests(60, random.Random(1)), slots=4, seed=1, budget=1.0)
     events = [event.fields for event in iter(play.next_event, None)]
-    spent = [fields["percent"] for fields in events if fields["type"] == "budget_spent"]
+    spent = [fields["percent"] for fields in events if fields["type"] == "budget_reached"]
     assert spent == [80, 100]
     assert 0 < play.done < 60
     answer = play.answer_request({"id": "one", "kind": "budget", "dollars": 0, "by": "ada"})
@@ -141,5 +141,5 @@ def test_simulated_hosts_never_exceed_slots(tmp_path: Path) -> None:
             taken = [record.host for record in state.tests() if record.state in TAKING]
             assert max(Counter(taken).values()) <= spec.per_host == 3
             assert event.host not in lost
-    assert {"host_seen", "host_lost", "host_back", "host_gone"} <= kinds
+    assert {"host_polled", "host_lost", "host_recovered", "host_abandoned"} <= kinds
     assert all(record.is_finished for record in state.tests())

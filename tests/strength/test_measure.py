@@ -113,4 +113,4 @@ def test_description_of_measured_test() -> None:
     assert TestStrength(test="t", file="t.py", signs=(StrengthChange(kind=StrengthChangeKind.LOOSENED),)).is_weaker
     assert not stronger.model_copy(update={"signs": (StrengthChange(kind=StrengthChangeKind.LOOSENED),)}).is_weaker
     assert stronger.model_copy(update={"signs": (StrengthChange(kind=StrengthChangeKind.SKIPPED),)}).is_weaker
-    assert test.model_copy(update={"is_new": True, "kills_before": None, "kills_after": 0}).is_toothless
+    assert test.model_copy(update={"is_new": True, "kills_before": None, "kills_after": 0}).detects_nothing

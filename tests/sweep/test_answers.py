@@ -15,11 +15,11 @@ import pytest
 from swarm_tui.agents.hook import ANSWERS_FOLDER, EVENTS_PATH
 from swarm_tui.journal.append import encode_event
 from swarm_tui.journal.decode import parse_event
-from swarm_tui.journal.events import Seen
+from swarm_tui.journal.events import AgentStateChanged
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.model.questions import AnswerRule
 from swarm_tui.model.results import State
-from swarm_tui.questions.events import BY_TYPING, AskAnswered, AskClosed, RuleMade
+from swarm_tui.questions.events import BY_TYPING, QuestionAnswered, QuestionClosed, RuleAdded
 from swarm_tui.questions.groups import GONE, item_of_turn
 from swarm_tui.sweep import answers
 from swarm_tui.sweep.answers import AnswerDelivery
@@ -62,7 +62,7 @@ class Asking:
         self.write(self.tests[number], **event, **{"input": {"command": command}} | more)
 
     def items(self) -> list[str]:
-        return [asked.item for record in self.context.state.tests() for asked in record.asks]
+        return [asked.item for record in self.context.state.tests() for asked in record.open_questions]
 
     async def read(self) -> None:
         watches = list(self.agents.watches.values())
@@ -206,7 +206,7 @@ async def test_a_group_is_answered_one_first_and_then_the_others(begin: Begin) -
         await until_asked(agents, 19)
         assert await agents.answer(*items) == f"19 of 20 answered; {GONE}"
         assert sorted(answer["test"] for answer in agents.taken) == sorted(agents.tests[1:])
-        given = [event for event in agents.context.state.records.values() if event.asks]
+        given = [event for event in agents.context.state.records.values() if event.open_questions]
         assert given == []
 
 
@@ -216,7 +216,7 @@ async def test_a_rule_answers_what_fits_it_and_says_so(begin: Begin) -> None:
         agents.ask(1, "1", "curl x; rm -rf /")
         items = await until_asked(agents, 2)
         rule = AnswerRule(id="r1", tool="Bash", way="begins", pattern="curl", by="ann")
-        agents.context.record(RuleMade(rule=rule))
+        agents.context.record(RuleAdded(rule=rule))
         for _ in range(3):
             agents.answerer.apply_rules(group)
         await eventually(lambda: agents.items() == items[1:], "the one that does not fit")
@@ -232,11 +232,11 @@ async def test_words_answer_the_turn_that_was_shown_and_no_later_one(begin: Begi
     async with begin(1) as agents:
         (test,) = agents.tests
         mngr_agent = agents.mngr.agents[agents.context.state.records[test].agent]
-        agents.context.record(Seen(test=test, state=State.WAITING, question="May stock be negative?"))
+        agents.context.record(AgentStateChanged(test=test, state=State.WAITING, question="May stock be negative?"))
         item = item_of_turn(agents.context.state.records[test])
-        agents.context.record(Seen(test=test, state=State.RUNNING))
+        agents.context.record(AgentStateChanged(test=test, state=State.RUNNING))
         assert await agents.answer(item, text="No, never.") == GONE
-        agents.context.record(Seen(test=test, state=State.WAITING, question="May stock be negative?"))
+        agents.context.record(AgentStateChanged(test=test, state=State.WAITING, question="May stock be negative?"))
         assert await agents.answer(item, text="No, never.") == GONE
         again = item_of_turn(agents.context.state.records[test])
         assert await agents.answer(again, text="No, never.") == ""
@@ -267,8 +267,8 @@ async def test_an_engine_that_takes_over_knows_what_is_asked(begin: Begin) -> No
         agents.agents.follow(agents.context, test, is_adopted=True)
         await eventually(lambda: agents.context.state.last_seq > known + 1, "what is new")
         events = recover_journal(agents.context.folder.events).events[known:]
-        assert [(event.type, getattr(event, "ask", None)) for event in events][:1] == [("ask_closed", "2")]
-        assert [asked.ask.id for asked in agents.context.state.records[test].asks] == ["3"]
+        assert [(event.type, getattr(event, "question", None)) for event in events][:1] == [("question_closed", "2")]
+        assert [asked.question.id for asked in agents.context.state.records[test].open_questions] == ["3"]
         assert items[1] not in agents.items()
 
 
@@ -284,12 +284,12 @@ async def test_a_dialog_that_a_typed_text_may_have_answered_says_so(begin: Begin
         agents.write(test, event="closed", id="2", why="on the screen")
         await until_asked(agents, 0)
         events = recover_journal(agents.context.folder.events).events
-    closed = {event.ask: event.why for event in events if isinstance(event, AskClosed)}
+    closed = {event.question: event.why for event in events if isinstance(event, QuestionClosed)}
     assert closed == {"1": BY_TYPING, "2": "on the screen"}
     lines = [line for event in events if (line := event.log_line()) is not None and "question closed" in line.text]
     assert [line.level for line in lines] == ["warning", "info"]
 
 
 def test_an_answer_is_in_the_journal_with_its_author_and_rule() -> None:
-    event = AskAnswered(test="t", ask="1", text="yes", by="ann", rule="r1")
+    event = QuestionAnswered(test="t", question="1", text="yes", by="ann", rule="r1")
     assert parse_event(encode_event(event)) == event

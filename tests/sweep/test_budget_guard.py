@@ -15,7 +15,7 @@ from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.results import Result, State
-from swarm_tui.money.events import BudgetSpent
+from swarm_tui.money.events import BudgetReached
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler
 from swarm_tui.sweep.run import RunningSweep
@@ -79,7 +79,7 @@ def costly(root: Path, mngr: QuickMngr, tests: int, *, slots: int = 1, **budget:
 
 def percents(context: SweepContext) -> list[int]:
     events = recover_journal(context.folder.events).events
-    return [event.percent for event in events if isinstance(event, BudgetSpent)]
+    return [event.percent for event in events if isinstance(event, BudgetReached)]
 
 
 def are_done(context: SweepContext, number: int) -> Callable[[], bool]:
@@ -91,7 +91,7 @@ async def test_it_warns_once_then_launches_nothing_until_somebody_says_so(tmp_pa
     context = costly(tmp_path, mngr, 8, budget=1.0)
     async with running(context):
         await eventually(lambda: context.state.budget.is_used_up, "the end of the budget")
-        await eventually(are_done(context, 3), "the harvest of what was under way")
+        await eventually(are_done(context, 3), "the pull of what was under way")
         assert percents(context) == [80, 100]
         # An engine that is asked something has had the time to launch.
         append_request(context.folder, RequestKind.HOLD)
@@ -132,13 +132,13 @@ async def test_an_agent_over_its_own_hands_in_and_is_judged_as_usual(tmp_path: P
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
 
 
-async def test_one_that_does_not_hand_in_is_harvested_and_stopped_after_a_grace(tmp_path: Path) -> None:
+async def test_one_that_does_not_hand_in_is_pulled_and_stopped_after_a_grace(tmp_path: Path) -> None:
     mngr = CostlyMngr(tmp_path / "mngr", [1.5], is_quick=False, obeys=False)
     context = costly(tmp_path, mngr, 1, budget_each=1.0)
     async with running(context, grace=0.0):
         pass
     (record,) = context.state.tests()
-    assert (record.result, record.harvest.end) == (Result.FAILED, "over budget")
+    assert (record.result, record.pulled.end) == (Result.ERROR, "over budget")
     assert record.reason == "it reached its budget and did not submit its work when asked to"
     assert mngr.agents[record.agent].state == "STOPPED"
 
@@ -176,7 +176,7 @@ async def test_the_next_engine_holds_to_what_was_said_and_spent(tmp_path: Path) 
     context = costly(tmp_path, mngr, 4, budget=1.0)
     async with running(context) as runner:
         await eventually(lambda: context.state.budget.is_used_up, "the end of the budget")
-        await eventually(are_done(context, 2), "the harvests")
+        await eventually(are_done(context, 2), "the pulls")
         runner.stop_sweep("for a test")
     context.state = SweepState().apply_all(recover_journal(context.folder.events).events)
     context.record(EngineStarted(pid=2, is_resumed=True, slots=1, budget=1.0))

@@ -125,8 +125,8 @@ async def sweep(context: SweepContext) -> dict[str, TestRecord]:
 
 
 def check_of(record: TestRecord) -> ClaimCheck:
-    assert record.harvest.check is not None
-    return record.harvest.check
+    assert record.pulled.check is not None
+    return record.pulled.check
 
 
 async def test_honest_work_has_the_result_that_it_claims(tmp_path: Path) -> None:
@@ -270,8 +270,8 @@ async def test_test_that_is_queued_again_meanwhile_gets_no_old_result(tmp_path: 
     await sweep(context)
     (record,) = context.state.tests()
     checks = ClaimChecks(context, lambda _: None)
-    pending = structs.replace(record.harvest, check=ClaimCheck(claim="clean"))
-    context.state.records[record.test] = structs.replace(record, result=Result.CLAIMED, harvest=pending)
+    pending = structs.replace(record.pulled, check=ClaimCheck(claim="clean"))
+    context.state.records[record.test] = structs.replace(record, result=Result.CLAIMED, pulled=pending)
     async with asyncio.TaskGroup() as group:
         checks.add(record.test)
         checks.work(group, (), ())
@@ -284,8 +284,8 @@ async def test_tests_of_one_group_are_not_run_beside_each_other(tmp_path: Path) 
     context = prepare(tmp_path, {"test_clean": Work(), "test_skipped": Work()})
     await sweep(context)
     for record in list(context.state.tests()):
-        pending = structs.replace(record.harvest, check=ClaimCheck(claim="clean"))
-        context.state.records[record.test] = structs.replace(record, result=Result.CLAIMED, harvest=pending, group="db")
+        pending = structs.replace(record.pulled, check=ClaimCheck(claim="clean"))
+        context.state.records[record.test] = structs.replace(record, result=Result.CLAIMED, pulled=pending, group="db")
     checks = ClaimChecks(context, lambda _: None)
     async with asyncio.TaskGroup() as group:
         for record in context.state.tests():
@@ -317,7 +317,7 @@ async def test_failure_that_confinement_may_cause_blames_no_agent(tmp_path: Path
 async def test_without_verification_results_are_what_agents_report(tmp_path: Path) -> None:
     context = prepare(tmp_path, {"test_half": Work()}, verifies=False)
     record = (await sweep(context))["test_half"]
-    assert (record.result, record.harvest.check) == (Result.CLEAN, None)
+    assert (record.result, record.pulled.check) == (Result.CLEAN, None)
     assert context.spec.why_not_verified == "results are not verified: they are what the agents report"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.hosts.registry import open_hosts
-from swarm_tui.journal.events import Harvested
+from swarm_tui.journal.events import Pulled
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.pulled import ClaimCheck, PulledWork
 from swarm_tui.model.results import Result
@@ -37,7 +37,7 @@ def submit(context: SweepContext, record: TestRecord, host: str) -> None:
     """Record that an agent on a host has submitted its work, without commits."""
     record_launch(context, record, replace(context.address_of(record.agent, 1), host=host))
     work = PulledWork(check=ClaimCheck(claim="clean"))
-    context.record(Harvested(test=record.test, result=Result.CLAIMED, reason="", harvest=work))
+    context.record(Pulled(test=record.test, result=Result.CLAIMED, reason="", pulled=work))
 
 
 def prepare(host: LoopbackHost, root: Path, content: str, *tests: str) -> SweepContext:

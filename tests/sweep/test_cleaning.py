@@ -108,9 +108,9 @@ async def test_entries_of_copies_in_home_are_removed(tmp_path: Path) -> None:
     settings = MngrSettings(path="mngr", host_dir=str(tmp_path / "mngr"), home=str(tmp_path / "home"))
     context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"), agent_type="claude", mngr=settings)
     launched, queued = context.state.tests()
-    for attempt in (1, 2):
-        context.record(Launching(test=launched.test, attempt=attempt))
-    copies = [f"{tmp_path}/mngr/copies/{launched.agent}-{attempt}" for attempt in (1, 2, 3)]
+    for launch_number in (1, 2):
+        context.record(Launching(test=launched.test, launch=launch_number))
+    copies = [f"{tmp_path}/mngr/copies/{launched.agent}-{launch_number}" for launch_number in (1, 2, 3)]
     mine = [copies[2], f"{tmp_path}/mngr/copies/{queued.agent}-1", "/mine"]
     config = tmp_path / "home/.claude.json"
     config.parent.mkdir()

@@ -61,7 +61,7 @@ async def test_work_that_no_patch_holds_is_a_loss_also_of_a_finished_agent(
     project: GitProject, tmp_path: Path, is_kept: bool, losses: int
 ) -> None:
     project.write({"new": "not committed\n"})
-    record = Record("t", agent="a", state=State.DONE, harvest=PulledWork(has_uncommitted=is_kept))
+    record = Record("t", agent="a", state=State.DONE, pulled=PulledWork(has_uncommitted=is_kept))
     host = LocalHost(MngrSettings(path="mngr", host_dir=str(tmp_path)))
     found = await losses_with(host, AgentStatus(address(project.root), "STOPPED"), record)
     assert len(found) == losses
@@ -310,7 +310,7 @@ def test_branch_checked_out_in_a_worktree_is_used(clone: Clone, tmp_path: Path) 
     assert (fetched.tip, fetched.used_branch) == (tip, "the branch feature")
 
 
-def test_commits_made_after_harvest_are_listed_as_lost(clone: Clone) -> None:
+def test_commits_made_after_pull_are_listed_as_lost(clone: Clone) -> None:
     clone.fetch()
     clone.copy.git("checkout", "--quiet", "-b", "late")
     tip = clone.copy.commit("Late", {"a": "2\n"})

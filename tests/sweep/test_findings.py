@@ -8,7 +8,7 @@ from swarm_tui.sweep.integrate import TESTS_NAMED, group_findings
 
 
 def record(test: str, *escalations: Escalation, reason: str = "") -> TestRecord:
-    return TestRecord(test, reason=reason, harvest=PulledWork(escalations=escalations))
+    return TestRecord(test, reason=reason, pulled=PulledWork(escalations=escalations))
 
 
 def said(kind: str, title: str, *places: tuple[str, int], detail: str = "") -> Escalation:

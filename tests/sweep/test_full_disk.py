@@ -55,7 +55,7 @@ def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path) -> None:
         unpack_archive(tmp_path / "a", tmp_path / "out")
 
 
-async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_path: Path) -> None:
+async def test_a_result_that_found_no_room_is_pulled_by_the_next_engine(tmp_path: Path) -> None:
     mngr = QuickMngr(tmp_path / "mngr")
     mngr.archive = large_archive()
     context = scripted_sweep(tmp_path, 1, mngr)
@@ -63,7 +63,7 @@ async def test_a_result_that_found_no_room_is_harvested_by_the_next_engine(tmp_p
     with little_space(LARGE // 2):
         await runner.run(RequestHandler(context, runner))
     record = next(context.state.tests())
-    assert (record.result, record.harvest.end) == (Result.FAILED, AgentEnd.OUT_OF_RESOURCES)
+    assert (record.result, record.pulled.end) == (Result.ERROR, AgentEnd.OUT_OF_RESOURCES)
     assert "`swarm-tui resume` repeats it" in record.reason
     runner = RunningSweep(context, tick=0.0)
     await Resumer(context, runner).resume(recover_journal(context.folder.events).events)

@@ -11,7 +11,7 @@ import pytest
 
 from swarm_tui.adapters.mngr_messages import ActionReport, Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
-from swarm_tui.hosts.events import HostBack, HostGone, HostLost
+from swarm_tui.hosts.events import HostAbandoned, HostLost, HostRecovered
 from swarm_tui.hosts.protocol import AgentStatuses, FileSlice, HostReport, HostUnreachable, ReadRequest
 from swarm_tui.hosts.registry import Hosts
 from swarm_tui.journal.events import Launched
@@ -129,7 +129,7 @@ async def test_nothing_is_concluded_of_a_lost_host_and_what_was_handed_in_there_
     box.is_there = True
     await running
     assert {record.result for record in state.tests()} == {Result.CLEAN}
-    assert len(sweep.events_of(HostBack)) == 1
+    assert len(sweep.events_of(HostRecovered)) == 1
     assert len(sweep.events_of(Launched)) == 2, "no test was launched twice"
 
 
@@ -142,7 +142,7 @@ async def test_the_tests_of_a_host_that_is_given_up_go_to_another_and_its_agents
     running = asyncio.ensure_future(sweep.run())
     await eventually(lambda: state.counts[State.RUNNING.value] == 4, "four agents")
     sweep.remote["box1"].is_there = False
-    await eventually(lambda: sweep.events_of(HostGone), "the host to be given up")
+    await eventually(lambda: sweep.events_of(HostAbandoned), "the host to be given up")
     sweep.hand_in("box2")
     await eventually(lambda: len(sweep.mngr.of_host["box2"].agents) == 4, "the tests on the other host")
     sweep.remote["box1"].is_there = True
@@ -177,5 +177,5 @@ async def test_without_any_host_left_tests_fail_with_that_reason(tmp_path: Path)
     sweep.remote["box1"].is_there = False
     await running
     records = list(sweep.context.state.tests())
-    assert {record.result for record in records} == {Result.FAILED}
+    assert {record.result for record in records} == {Result.ERROR}
     assert all("box1" in record.reason and "answer" in record.reason for record in records)

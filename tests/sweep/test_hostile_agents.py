@@ -139,14 +139,14 @@ def submits_no_archive(_: Copy) -> bytes:
 
 AGENTS: dict[str, tuple[Callable[[Copy], bytes], Result, str, str]] = {
     "honest": (honest, Result.IMPL_FIX, "", ""),
-    "sparse": (submits_sparse_file, Result.FAILED, "its archive contains no report", ""),
+    "sparse": (submits_sparse_file, Result.ERROR, "its archive contains no report", ""),
     "git entry": (submits_entry(".git"), Result.UNRESOLVED, "invalid commits", ""),
     "parent entry": (submits_entry(".."), Result.UNRESOLVED, "invalid commits", ""),
     "slash entry": (submits_entry("a/b"), Result.UNRESOLVED, "invalid commits", ""),
     "long name": (submits_entry("n" * 300), Result.IMPL_FIX, "", "a file name that is too long to check out"),
     "many commits": (submits_many_commits, Result.IMPL_FIX, "", "it has 5,000 commits; the limit is 200"),
     "surrogate": (submits_surrogate, Result.IMPL_FIX, "", ""),
-    "no archive": (submits_no_archive, Result.FAILED, "its archive is broken", ""),
+    "no archive": (submits_no_archive, Result.ERROR, "its archive is broken", ""),
     "last honest": (honest, Result.IMPL_FIX, "", ""),
 }
 """What each agent submits, the result of its test with the reason, and why the integrator leaves its branch out."""
@@ -226,8 +226,8 @@ async def test_lack_of_open_files_fails_no_agent_for_good(tmp_path: Path, more: 
     with few_files(more):
         await work(context)
     for record in list(context.state.tests()):
-        assert record.result is Result.FAILED
-        assert record.harvest.end == AgentEnd.OUT_OF_RESOURCES, record.reason
+        assert record.result is Result.ERROR
+        assert record.pulled.end == AgentEnd.OUT_OF_RESOURCES, record.reason
         assert "Too many open files" in record.reason
         assert "ulimit -n" in record.reason
     await resume(context)
@@ -235,7 +235,7 @@ async def test_lack_of_open_files_fails_no_agent_for_good(tmp_path: Path, more: 
     assert sorted(mngr.created) == sorted(record.agent for record in context.state.tests())
 
 
-async def test_error_in_the_harvest_of_one_agent_fails_that_agent(tmp_path: Path) -> None:
+async def test_error_in_the_pull_of_one_agent_fails_that_agent(tmp_path: Path) -> None:
     context = scripted_sweep(tmp_path, 2, QuickMngr(tmp_path / "mngr"))
     first, second = (record for record in context.state.tests())
     # The agents run as the same user: each can write into the folder of its sweep.
@@ -243,7 +243,7 @@ async def test_error_in_the_harvest_of_one_agent_fails_that_agent(tmp_path: Path
     await work(context)
 
     first, second = (context.state.record_of(record.test) for record in (first, second))
-    assert (first.result, first.harvest.end, second.result) == (Result.FAILED, AgentEnd.UNREADABLE, Result.CLEAN)
+    assert (first.result, first.pulled.end, second.result) == (Result.ERROR, AgentEnd.UNREADABLE, Result.CLEAN)
     assert "its work could not be processed" in first.reason
 
 

@@ -20,7 +20,7 @@ from swarm_tui.cli.main import run_command_line
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.integrator.inputs import IntegratorInputs, Submission
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Queued
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.state import SweepState
@@ -72,7 +72,7 @@ class Swept:
             Repository.open(self.project.git.root),
         )
 
-    def harvested(
+    def pulled(
         self, test: str, result: Result, *, tip: str = "", kind: str = "", reason: str = "", **more: Any
     ) -> None:
         """Write down what the agent of a test has come to."""
@@ -82,7 +82,7 @@ class Swept:
         self.context.record(Queued(test=node, **names))
         changes = (PulledChange(kind=kind, status="SUCCEEDED"),) if kind else ()
         report = msgspec.convert({"tip": tip, "passing_after": True, "changes": changes} | more, PulledWork)
-        self.context.record(Harvested(test=node, result=result, reason=reason, harvest=report))
+        self.context.record(Pulled(test=node, result=result, reason=reason, pulled=report))
 
     def outcome(self) -> dict[str, Any]:
         """Read what the integrator has left in the sweep folder."""
@@ -99,7 +99,7 @@ def swept(tmp_path: Path) -> Iterator[Swept]:
 
 def with_a_fix(swept: Swept) -> str:
     source = swept.project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})])
-    swept.harvested("test_add", Result.IMPL_FIX, tip=source.tip, kind="FIX_IMPL", passing_before=False)
+    swept.pulled("test_add", Result.IMPL_FIX, tip=source.tip, kind="FIX_IMPL", passing_before=False)
     return source.tip
 
 
@@ -107,9 +107,9 @@ def with_a_fix(swept: Swept) -> str:
 async def test_the_branch_is_made_and_everything_that_is_open_is_listed(swept: Swept) -> None:
     with_a_fix(swept)
     blocker = Escalation(title="no printer")
-    swept.harvested("test_name", Result.BLOCKED, reason="no printer", escalations=(blocker,), passing_after=False)
-    swept.harvested("test_halve", Result.BLOCKED, reason="no printer", escalations=(blocker,), passing_after=False)
-    swept.harvested("test_double", Result.FAILED, reason="it crashed", errored=True)
+    swept.pulled("test_name", Result.BLOCKED, reason="no printer", escalations=(blocker,), passing_after=False)
+    swept.pulled("test_halve", Result.BLOCKED, reason="no printer", escalations=(blocker,), passing_after=False)
+    swept.pulled("test_double", Result.ERROR, reason="it crashed", errored=True)
     before = file_contents(swept.project.git.root / "tests"), swept.project.git.git("status", "--porcelain", "--branch")
     await integrate_sweep(swept.context)
 
@@ -134,8 +134,8 @@ async def test_the_branch_is_made_and_everything_that_is_open_is_listed(swept: S
 
 async def test_without_work_to_take_no_branch_is_made(swept: Swept) -> None:
     source = swept.project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": ADD})])
-    swept.harvested("test_add", Result.UNRESOLVED, tip=source.tip, kind="FIX_IMPL", reason="it lies")
-    swept.harvested("test_name", Result.CLEAN)
+    swept.pulled("test_add", Result.UNRESOLVED, tip=source.tip, kind="FIX_IMPL", reason="it lies")
+    swept.pulled("test_name", Result.CLEAN)
     await integrate_sweep(swept.context)
     assert swept.state.integration.state == "done"
     assert swept.state.integration.branch is None
@@ -145,9 +145,9 @@ async def test_without_work_to_take_no_branch_is_made(swept: Swept) -> None:
 
 def test_only_work_that_holds_is_given_to_the_integrator(swept: Swept) -> None:
     tip = with_a_fix(swept)
-    swept.harvested("test_a", Result.IMPL_FIX, tip=tip, kind="FIX_IMPL", passing_before=True, passing_after=False)
-    swept.harvested("test_b", Result.BETTER, tip=tip, kind="")
-    swept.harvested("test_c", Result.FAILED, tip=tip, kind="FIX_IMPL", errored=True, reason="its archive is broken")
+    swept.pulled("test_a", Result.IMPL_FIX, tip=tip, kind="FIX_IMPL", passing_before=True, passing_after=False)
+    swept.pulled("test_b", Result.BETTER, tip=tip, kind="")
+    swept.pulled("test_c", Result.ERROR, tip=tip, kind="FIX_IMPL", errored=True, reason="its archive is broken")
     inputs = compose_inputs(swept.context)
     assert [source.test.rpartition("::")[2] for source in inputs.branches] == ["test_add"]
     assert {entry.branch.rpartition("/")[2]: entry.reason for entry in inputs.not_taken} == {
@@ -174,8 +174,8 @@ def test_problem_of_the_branch_is_shown_everywhere_and_in_the_exit_code(
     # Its own test passes, and that of another agent does not any more.
     breaking = changed(ADD, "number / 2", "number // 0")
     source = swept.project.agent("test_add", [("[FIX_IMPL] Add", {"sums.py": breaking})])
-    swept.harvested("test_add", Result.IMPL_FIX, tip=source.tip, kind="FIX_IMPL", passing_before=False)
-    swept.harvested("test_halve", Result.CLEAN)
+    swept.pulled("test_add", Result.IMPL_FIX, tip=source.tip, kind="FIX_IMPL", passing_before=False)
+    swept.pulled("test_halve", Result.CLEAN)
     swept.context.record(EngineEnded())
     monkeypatch.chdir(swept.project.git.root)
     problem = f"1 test that passed before integration fails on the integrated branch: {TEST_FILE}::test_halve"
@@ -234,10 +234,10 @@ def test_it_can_be_repeated_when_no_engine_lives(swept: Swept) -> None:
     )
     change = PulledChange(kind="FIX_TEST", status="SUCCEEDED")
     writer.append(
-        Harvested(
+        Pulled(
             test=source.test,
             result=Result.TEST_FIX,
-            harvest=PulledWork(tip=source.tip, changes=(change,), passing_after=True),
+            pulled=PulledWork(tip=source.tip, changes=(change,), passing_after=True),
         )
     )
     writer.close()

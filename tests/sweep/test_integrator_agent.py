@@ -9,7 +9,7 @@ import pytest
 
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Harvested, Queued
+from swarm_tui.journal.events import Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.pulled import PulledChange, PulledWork
@@ -75,10 +75,10 @@ class SweptByAgents:
         self.context.record(Queued(test=source.test, agent=source.agent, branch=branch, file=TEST_FILE))
         change = PulledChange(kind="FIX_IMPL", status="SUCCEEDED")
         self.context.record(
-            Harvested(
+            Pulled(
                 test=source.test,
                 result=Result.IMPL_FIX,
-                harvest=PulledWork(tip=source.tip, changes=(change,), passing_after=True),
+                pulled=PulledWork(tip=source.tip, changes=(change,), passing_after=True),
             )
         )
 

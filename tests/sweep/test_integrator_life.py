@@ -18,9 +18,9 @@ from swarm_tui.adapters.mngr_messages import Created, CreateRequest
 from swarm_tui.agents.contract import ARCHIVE_PATH
 from swarm_tui.errors import AdapterError, UsageError
 from swarm_tui.hosts.registry import Hosts
-from swarm_tui.integrator.events import Integrating
+from swarm_tui.integrator.events import IntegrationStarted
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import EngineEnded, EngineStarted, Harvested, Launched, Queued
+from swarm_tui.journal.events import EngineEnded, EngineStarted, Launched, Pulled, Queued
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
@@ -84,7 +84,7 @@ class Sweep:
         self.context.record(Queued(test=self.source.test, agent=agent, branch=branch, file=TEST_FILE))
         change = PulledChange(kind="FIX_IMPL", status="SUCCEEDED")
         report = PulledWork(tip=self.source.tip, changes=(change,), passing_after=True)
-        self.context.record(Harvested(test=self.source.test, result=Result.IMPL_FIX, harvest=report))
+        self.context.record(Pulled(test=self.source.test, result=Result.IMPL_FIX, pulled=report))
 
     def open(self) -> SweepContext:
         """Return a context as an engine has it that has just read the journal."""
@@ -170,7 +170,7 @@ async def test_the_integrator_of_a_killed_engine_is_adopted_and_launched_only_on
     assert [request.name for request in mngr.requests] == [NAME]
     assert (context.state.integration.state, context.state.integration.tip) == ("done", sweep.source.tip)
     events = recover_journal(sweep.folder.events).events
-    assert [event.by for event in events if isinstance(event, Integrating)] == ["agent"]
+    assert [event.by for event in events if isinstance(event, IntegrationStarted)] == ["agent"]
     assert [event.is_adopted for event in events if isinstance(event, Launched)] == [False, True]
     assert mngr.agents[NAME].state == "STOPPED"
     assert sweep.project.git.git("for-each-ref", "--format=%(refname)", "refs/swarm-fetched") == ""
@@ -188,7 +188,7 @@ async def test_an_integrator_that_ended_while_no_engine_lived_is_begun_anew(swee
     sweep.hand_in()
     await running
     assert context.state.integration.state == "done"
-    assert context.state.record_of(INTEGRATOR_KEY).attempt == 2
+    assert context.state.record_of(INTEGRATOR_KEY).launch == 2
     assert not sweep.folder.agent(NAME).exists(), "nothing of it is kept as if it were a test's"
 
 
@@ -304,7 +304,7 @@ async def test_integrating_again_removes_the_integrator_of_before(sweep: Sweep, 
     sweep.context.record(EngineEnded())
     running = asyncio.ensure_future(integrate_sweep(sweep.context))
     await sweep.until_launched(sweep.context)
-    assert sweep.context.state.record_of(INTEGRATOR_KEY).attempt == 2
+    assert sweep.context.state.record_of(INTEGRATOR_KEY).launch == 2
     sweep.hand_in()
     async with asyncio.timeout(PATIENCE):
         await running

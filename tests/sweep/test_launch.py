@@ -92,10 +92,10 @@ def test_the_task_holds_the_command_with_the_options_of_the_sweep() -> None:
 
 def test_ids_tell_sweeps_tests_and_attempts_apart_and_never_change() -> None:
     ids = [
-        agent_id_of(given, agent, attempt)
+        agent_id_of(given, agent, launch_number)
         for given in (SPEC, spec(repository="/other"), spec(created_at=2.0))
         for agent in ("a", "b")
-        for attempt in (1, 2)
+        for launch_number in (1, 2)
     ]
     assert len(set(ids)) == 12
     assert agent_address(SPEC, "/h", "a", 1) == agent_address(SPEC, "/h", "a", 1)

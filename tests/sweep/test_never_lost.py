@@ -75,7 +75,7 @@ def test_an_agent_that_was_stopped_from_outside_is_failed_or_relaunched(program:
     agent = program.opened().state.records[f"{FILE}::test_hangs"]
     os.kill(_process_of(agent.agent), signal.SIGKILL)
     assert program.call("resume", "--headless").returncode == 1
-    assert results(program)["test_hangs"] == "failed"
+    assert results(program)["test_hangs"] == "error"
     assert "its process exited" in program.opened().state.records[agent.test].reason
     program.start("resume", "--headless", "--relaunch")
     until(lambda: state_of(program, "test_hangs") == "running", "another agent")

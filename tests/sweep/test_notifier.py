@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from swarm_tui.errors import UsageError
-from swarm_tui.failures.events import PatternRaised
+from swarm_tui.failures.events import AlertRaised
 from swarm_tui.hosts.events import HostLost
 from swarm_tui.integrator.events import Integrated
-from swarm_tui.journal.events import EngineEnded, Harvested, Launched, Seen
+from swarm_tui.journal.events import AgentStateChanged, EngineEnded, Launched, Pulled
 from swarm_tui.journal.user_files import LastVisit, write_seen
-from swarm_tui.journal.work_events import Said
-from swarm_tui.limits.events import ApiErrorKind, LoginLost, Stuck
+from swarm_tui.journal.work_events import AgentOutput
+from swarm_tui.limits.events import AgentStuck, ApiErrorKind, LoginLost
 from swarm_tui.model.results import Result, State
-from swarm_tui.money.events import BudgetSpent, OverBudget, Spent
+from swarm_tui.money.events import AgentOverBudget, BudgetReached, UsageReported
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.notifications import (
     APART,
@@ -72,10 +72,10 @@ class Away:
         write_seen(self.personal, self.context.folder, LastVisit(self.context.state.last_seq, 5.0))
 
     def ask(self, test: str) -> None:
-        self.context.record(Seen(test=test, state=State.WAITING, question="May I?"))
+        self.context.record(AgentStateChanged(test=test, state=State.WAITING, question="May I?"))
 
     def fail(self, test: str) -> None:
-        self.context.record(Harvested(test=test, result=Result.FAILED, reason="no disk"))
+        self.context.record(Pulled(test=test, result=Result.ERROR, reason="no disk"))
 
 
 async def test_two_hundred_events_are_three_messages_at_most(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ async def test_two_hundred_events_are_three_messages_at_most(tmp_path: Path) -> 
     await away.pass_time(2 * APART)
     assert len(away.messages) <= 3
     kinds = [message["kinds"] for message in away.messages]
-    assert {kind: sum(told.get(kind, 0) for told in kinds) for kind in ("asks", "failed", "done")} == {
-        "asks": 100,
-        "failed": 100,
+    assert {kind: sum(told.get(kind, 0) for told in kinds) for kind in ("question", "error", "done")} == {
+        "question": 100,
+        "error": 100,
         "done": 1,
     }
 
@@ -101,8 +101,8 @@ async def test_a_message_says_all_since_the_one_before(tmp_path: Path) -> None:
     away = Away(tmp_path)
     a, b, c, *_ = away.tests
     away.context.record(Launched(test=a))
-    away.context.record(Spent(test=a, dollars=1.5, tokens=9))
-    away.context.record(Harvested(test=b, result=Result.CLEAN))
+    away.context.record(UsageReported(test=a, dollars=1.5, tokens=9))
+    away.context.record(Pulled(test=b, result=Result.CLEAN))
     await away.pass_time(500.0)
     assert away.messages == []
     away.ask(a)
@@ -111,9 +111,9 @@ async def test_a_message_says_all_since_the_one_before(tmp_path: Path) -> None:
     await away.pass_time(GATHERED_FOR)
     (first,) = away.messages
     assert first["text"] == "1 done, 1 asks, $1.50"
-    assert (first["kinds"], first["sweep"], first["dollars"]) == ({"asks": 1}, away.context.spec.sweep, 1.5)
+    assert (first["kinds"], first["sweep"], first["dollars"]) == ({"question": 1}, away.context.spec.sweep, 1.5)
     assert first["events"][0] | {"at": 0} == {
-        "kind": "asks", "at": 0, "test": a, "text": "waits for an answer: May I?"
+        "kind": "question", "at": 0, "test": a, "text": "waits for an answer: May I?"
     }  # fmt: skip
     away.fail(c)
     await away.pass_time(GATHERED_FOR + 1)
@@ -142,13 +142,13 @@ async def test_while_nobody_comes_the_pauses_grow(tmp_path: Path) -> None:
 
 async def test_an_alarm_goes_the_same_way_in_its_own_words(tmp_path: Path) -> None:
     away = Away(tmp_path)
-    away.context.record(PatternRaised(cause="no port \x1b[31m", tests=tuple(away.tests[:5])))
+    away.context.record(AlertRaised(cause="no port \x1b[31m", tests=tuple(away.tests[:5])))
     for test in away.tests[:5]:
         away.fail(test)
     await away.pass_time(1.0)
     await away.pass_time(APART)
     (message,) = away.messages
-    assert message["kinds"] == {"alert": 1, "failed": 5}
+    assert message["kinds"] == {"alert": 1, "error": 5}
     assert message["text"].startswith("5 tests with the same cause: no port, 5 done (5 failed)")
 
 
@@ -171,7 +171,7 @@ async def test_a_question_that_was_answered_is_no_news(tmp_path: Path) -> None:
     away = Away(tmp_path)
     away.ask(away.tests[0])
     await away.pass_time(1.0)
-    away.context.record(Seen(test=away.tests[0], state=State.RUNNING))
+    away.context.record(AgentStateChanged(test=away.tests[0], state=State.RUNNING))
     await away.pass_time(500.0)
     assert away.messages == []
 
@@ -219,13 +219,15 @@ async def test_a_message_that_the_end_interrupts_goes_with_the_last_one(tmp_path
     away.context.record(EngineEnded(why="finished"))
     away.now += APART
     await away.notifier.send_last()
-    assert [message["kinds"] for message in away.messages] == [{"failed": 1, "done": 1}]
+    assert [message["kinds"] for message in away.messages] == [{"error": 1, "done": 1}]
 
 
 async def test_no_word_of_an_agent_is_a_command(tmp_path: Path) -> None:
     away = Away(tmp_path)
     test = away.tests[0]
-    away.context.record(Seen(test=test, state=State.WAITING, question="\x1b]0;x\x07$(touch /tmp/x)\n\u202e--help"))
+    away.context.record(
+        AgentStateChanged(test=test, state=State.WAITING, question="\x1b]0;x\x07$(touch /tmp/x)\n\u202e--help")
+    )
     await away.pass_time(1.0)
     await away.pass_time(APART)
     told = away.messages[0]["events"][0]["text"]
@@ -335,18 +337,18 @@ def test_what_cannot_be_a_way_is_refused(tmp_path: Path, line: str, told: str) -
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
-        (lambda: Seen(test="a", state=State.WAITING), "asks"),
-        (lambda: Seen(test="a", state=State.RUNNING), None),
-        (lambda: Said(test="a", line="x"), None),
-        (lambda: Harvested(test="a", result=Result.CLEAN), None),
-        (lambda: Harvested(test="a", result=Result.BLOCKED), "blocked"),
-        (lambda: PatternRaised(cause="no port", tests=("a", "b")), "alert"),
+        (lambda: AgentStateChanged(test="a", state=State.WAITING), "question"),
+        (lambda: AgentStateChanged(test="a", state=State.RUNNING), None),
+        (lambda: AgentOutput(test="a", line="x"), None),
+        (lambda: Pulled(test="a", result=Result.CLEAN), None),
+        (lambda: Pulled(test="a", result=Result.BLOCKED), "blocked"),
+        (lambda: AlertRaised(cause="no port", tests=("a", "b")), "alert"),
         (lambda: LoginLost(kind=ApiErrorKind.LOGIN_LOST, test="a", reason="401"), "login-lost"),
         (lambda: HostLost(host="one", reason="no route"), "host-lost"),
-        (lambda: Stuck(test="a", reason="the same call five times"), "stuck"),
-        (lambda: Stuck(test="a"), None),
-        (lambda: BudgetSpent(percent=80, dollars=8, budget=10), "over-budget"),
-        (lambda: OverBudget(test="a", dollars=8, budget=10), "over-budget"),
+        (lambda: AgentStuck(test="a", reason="the same call five times"), "stuck"),
+        (lambda: AgentStuck(test="a"), None),
+        (lambda: BudgetReached(percent=80, dollars=8, budget=10), "over-budget"),
+        (lambda: AgentOverBudget(test="a", dollars=8, budget=10), "over-budget"),
         (lambda: Integrated(branch="b", fixes=3), "fixes"),
         (lambda: Integrated(branch="b", fixes=0), None),
         (lambda: EngineEnded(why="finished"), "done"),
@@ -359,7 +361,7 @@ def test_which_events_are_told(make: Callable[[], Any], kind: str | None) -> Non
 
 def test_a_notice_takes_no_secret_to_another_machine() -> None:
     notice = notification_for(
-        Seen(seq=1, at=1.0, test="a.py::t", state=State.WAITING, question="is DB_PASSWORD=hunter22 right?")
+        AgentStateChanged(seq=1, at=1.0, test="a.py::t", state=State.WAITING, question="is DB_PASSWORD=hunter22 right?")
     )
     assert notice is not None
     assert "hunter22" not in notice.text

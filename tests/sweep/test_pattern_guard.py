@@ -53,8 +53,8 @@ def test_two_hundred_that_meet_the_same_are_one_alarm_also_for_the_next_engine(t
         fail(context, number)
         guard.work(2.0 * number)
     PatternGuard(context).work(1_000.0)
-    (alarm,) = context.state.alarms.values()
-    assert (alarm.cause, alarm.tests) == (CAUSE, ("t0", "t1", "t2", "t3", "t4"))
+    (alert,) = context.state.alerts.values()
+    assert (alert.cause, alert.tests) == (CAUSE, ("t0", "t1", "t2", "t3", "t4"))
     assert len([line for line in context.state.log if CAUSE in line.text]) == 1
 
 
@@ -67,21 +67,21 @@ def test_the_breaker_holds_what_shares_the_trait_until_somebody_releases_it(tmp_
     guard.work(0.0)
     held = {record.test for record in context.state.tests() if record.held_for == CAUSE}
     assert held == {f"t{number}" for number in range(1, 300, 2)}
-    assert context.state.alarms[CAUSE].why_held == "they use fixture db, and 8 of 8 such tests failed for this cause"
+    assert context.state.alerts[CAUSE].why_held == "they use fixture db, and 8 of 8 such tests failed for this cause"
 
     context.record(QueueReleased(tests=("t31",)))
     fail(context, 31, 33)
     guard.work(5.0)
     PatternGuard(context).work(10.0)
     assert context.state.records["t31"].held_for == ""
-    assert context.state.alarms[CAUSE].is_released
+    assert context.state.alerts[CAUSE].is_released
 
 
 def test_without_a_number_nothing_is_held_and_without_an_alarm_nothing_is_said(tmp_path: Path) -> None:
     context = made(tmp_path, alert=0)
     fail(context, *range(100))
     PatternGuard(context).work(0.0)
-    assert context.state.alarms == {}
+    assert context.state.alerts == {}
 
 
 def test_tests_that_nobody_releases_are_given_back_when_nothing_else_is_left(tmp_path: Path) -> None:

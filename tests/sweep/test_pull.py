@@ -16,7 +16,7 @@ from swarm_tui.sweep.pull import UNPACKED_FOLDER, was_pulled
 from tests.sweep.scripted_sweep import QuickMngr, packed_outcome, scripted_sweep
 
 
-class Pulling:
+class PulledAgent:
     """The one test of a sweep, and what is pulled of its agent's work."""
 
     def __init__(self, root: Path) -> None:
@@ -25,10 +25,10 @@ class Pulling:
         self.task = TestJob(next(self.context.state.tests()).test, self.context.spec)
         self.folder = self.context.work_folder(self.task.key)
 
-    async def launch(self, attempt: int) -> Path:
-        """Launch the agent of an attempt; return its archive."""
+    async def launch(self, launch_number: int) -> Path:
+        """Launch the agent of a launch; return its archive."""
         self.mngr.agents.clear()
-        await launch(self.context, self.task, attempt)
+        await launch(self.context, self.task, launch_number)
         return self.mngr.agents[self.folder.name].state_dir / ARCHIVE_PATH
 
     async def pull(self) -> tuple[bool, str]:
@@ -42,11 +42,11 @@ class Pulling:
 
 
 @pytest.fixture
-def pulling(tmp_path: Path) -> Pulling:
-    return Pulling(tmp_path)
+def pulling(tmp_path: Path) -> PulledAgent:
+    return PulledAgent(tmp_path)
 
 
-async def test_pulled_work_of_removed_agent_counts(pulling: Pulling) -> None:
+async def test_pulled_work_of_removed_agent_counts(pulling: PulledAgent) -> None:
     archive = await pulling.launch(1)
     assert await pulling.pull() == (True, "")
     shutil.rmtree(archive.parents[2])
@@ -56,7 +56,7 @@ async def test_pulled_work_of_removed_agent_counts(pulling: Pulling) -> None:
     assert not was_pulled(pulling.folder, "")
 
 
-async def test_broken_archive_replaces_nothing(pulling: Pulling) -> None:
+async def test_broken_archive_replaces_nothing(pulling: PulledAgent) -> None:
     archive = await pulling.launch(1)
     await pulling.pull()
     archive.write_bytes(packed_outcome(summary_markdown="x" * 10_000)[:-20])
@@ -67,7 +67,7 @@ async def test_broken_archive_replaces_nothing(pulling: Pulling) -> None:
     assert [path.name for path in pulling.folder.iterdir() if "pulling" in path.name] == []
 
 
-async def test_work_of_earlier_launch_does_not_count(pulling: Pulling) -> None:
+async def test_work_of_earlier_launch_does_not_count(pulling: PulledAgent) -> None:
     await pulling.launch(1)
     await pulling.pull()
     (await pulling.launch(2)).unlink()
@@ -75,7 +75,7 @@ async def test_work_of_earlier_launch_does_not_count(pulling: Pulling) -> None:
     assert pulling.output == ["testing_agent_outcome.json"], "nothing whole has replaced it"
 
 
-async def test_interrupted_pull_is_completed(pulling: Pulling) -> None:
+async def test_interrupted_pull_is_completed(pulling: PulledAgent) -> None:
     archive = await pulling.launch(1)
     await pulling.pull()
     shutil.rmtree(archive.parents[2])
@@ -83,7 +83,7 @@ async def test_interrupted_pull_is_completed(pulling: Pulling) -> None:
     agent_id = pulling.context.address_of(folder.name, 1).agent_id
     unpacked.mkdir()
     (folder / "test_output").rename(unpacked / "test_output")
-    (folder / "branch.bundle").write_bytes(b"of an earlier attempt")
+    (folder / "branch.bundle").write_bytes(b"of an earlier launch")
     (folder / ".pulled-from").unlink()
     (unpacked / ".pulled-from").write_text(f"{agent_id}\ntest_output")
     assert was_pulled(folder, agent_id)

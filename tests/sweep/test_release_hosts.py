@@ -11,7 +11,7 @@ import pytest
 from swarm_tui.adapters.mngr_messages import AgentDetails, AgentListing, HostDetails, ListProblem, SshDetails
 from swarm_tui.cli.follow import is_whole
 from swarm_tui.errors import AdapterError
-from swarm_tui.hosts.events import HostEnded, HostGone, HostLost, HostMade, HostNotReleased
+from swarm_tui.hosts.events import HostAbandoned, HostCreated, HostDestroyed, HostLost, HostNotReleased
 from swarm_tui.hosts.lines import host_lines, text_of_host
 from swarm_tui.journal.events import EngineEnded
 from swarm_tui.journal.open import open_sweep
@@ -106,7 +106,7 @@ def with_hosts(tmp_path: Path, mngr: FakeMngr, names: Sequence[str]) -> SweepCon
     context.mngr = mngr
     for name in names:
         access = {"name": name, "provider": "docker", "address": "127.0.0.1", "host_dir": "/mngr", "port": 32768}
-        context.record(HostMade(host=name, keeper=f"agent-{name.partition('.')[0]}", access=access))
+        context.record(HostCreated(host=name, keeper=f"agent-{name.partition('.')[0]}", access=access))
     return context
 
 
@@ -134,7 +134,7 @@ async def test_lost_hosts_are_released_one_at_a_time(tmp_path: Path) -> None:
     context = with_hosts(tmp_path, mngr, names)
     hosts = HostCreation(context, HostPool(is_growing=True))
     for name in names:
-        context.record(HostGone(host=name, reason="mngr reports it as crashed"))
+        context.record(HostAbandoned(host=name, reason="mngr reports it as crashed"))
     async with asyncio.TaskGroup() as group:
         hosts.work(group, 0, {})
     assert (sorted(mngr.destroyed), mngr.most_at_once) == (["h1", "h2", "h3"], 1)
@@ -158,5 +158,5 @@ def test_failed_release_keeps_reason_and_command(tmp_path: Path) -> None:
     context.record(HostNotReleased(host="h1.docker", reason="404", command="mngr destroy --force @h1.docker"))
     assert context.state.hosts["h1.docker"].reason == "404; run `mngr destroy --force @h1.docker`"
     assert context.state.hosts["h1.docker"].access is None
-    context.record(HostEnded(host="h1.docker"))
+    context.record(HostDestroyed(host="h1.docker"))
     assert context.state.hosts["h1.docker"].stage == "ended"

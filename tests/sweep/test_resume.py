@@ -18,9 +18,9 @@ from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.errors import JournalError, SwarmError, UsageError
 from swarm_tui.hosts.protocol import AgentState, AgentStatuses, HostUnreachable
 from swarm_tui.hosts.registry import Hosts
-from swarm_tui.integrator.events import Integrating
+from swarm_tui.integrator.events import IntegrationStarted
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Harvested, Launched, Launching, Queued, Stopped
+from swarm_tui.journal.events import Launched, Launching, Pulled, Queued, Stopped
 from swarm_tui.journal.record import TestRecord as Record
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.state import SweepState
@@ -57,10 +57,10 @@ def only(context: SweepContext) -> Record:
     return next(context.state.tests())
 
 
-async def create(context: SweepContext, mngr: QuickMngr, attempt: int = 1) -> None:
+async def create(context: SweepContext, mngr: QuickMngr, launch_number: int = 1) -> None:
     """Create the agent of the only test, as an engine that then died did."""
     record = only(context)
-    await mngr.create(create_request(context, record, context.address_of(record.agent, attempt)))
+    await mngr.create(create_request(context, record, context.address_of(record.agent, launch_number)))
 
 
 async def create_half(context: SweepContext, mngr: QuickMngr) -> FakeAgent:
@@ -80,7 +80,7 @@ def launched(context: SweepContext) -> Launched:
 
 
 async def compare(context: SweepContext) -> RunningSweep:
-    """Only compare the journal with what is there; nothing is launched or harvested."""
+    """Only compare the journal with what is there; nothing is launched or pulled."""
     runner = RunningSweep(context, tick=0.0)
     async with asyncio.timeout(PATIENCE):
         await Resumer(context, runner).resume([])
@@ -163,7 +163,7 @@ async def test_creates_of_tests_that_are_being_launched_are_waited_for(tmp_path:
 
 async def test_an_integrator_that_is_gone_leaves_no_work_to_keep(tmp_path: Path, mngr: QuickMngr) -> None:
     context = scripted_sweep(tmp_path, 1, mngr, integrator="agent")
-    context.record(Integrating(by="agent", agent="swarm-20261118-061200-integrator"))
+    context.record(IntegrationStarted(by="agent", agent="swarm-20261118-061200-integrator"))
     context.record(Launched(test=INTEGRATOR_KEY, agent_id="a", work_dir="/gone", state_dir="/gone"))
     runner = await compare(context)
     assert (runner.is_integration_due, INTEGRATOR_KEY in runner.agents) == (True, False)
@@ -199,7 +199,7 @@ async def test_a_test_that_could_not_be_launched_is_launched_when_that_is_wished
 ) -> None:
     context = scripted_sweep(tmp_path, 1, mngr)
     context.record(
-        Harvested(test=only(context).test, result=Result.FAILED, harvest=PulledWork(end=AgentEnd.NOT_LAUNCHED.value))
+        Pulled(test=only(context).test, result=Result.ERROR, pulled=PulledWork(end=AgentEnd.NOT_LAUNCHED.value))
     )
     await resume(context, mngr)
     assert mngr.created == []
@@ -207,7 +207,7 @@ async def test_a_test_that_could_not_be_launched_is_launched_when_that_is_wished
     assert only(context).result is Result.CLEAN
 
 
-async def test_work_that_was_handed_in_meanwhile_is_harvested(tmp_path: Path, mngr: QuickMngr) -> None:
+async def test_work_that_was_handed_in_meanwhile_is_pulled(tmp_path: Path, mngr: QuickMngr) -> None:
     context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
@@ -223,7 +223,7 @@ async def test_an_agent_that_is_gone_is_failed_or_made_anew(tmp_path: Path, mngr
     context.record(Launching(test=only(context).test))
     context.record(launched(context))
     await resume(context, mngr)
-    assert only(context).result is Result.FAILED
+    assert only(context).result is Result.ERROR
     assert mngr.created == []
     await resume(context, mngr, is_relaunching=True)
     assert only(context).result is Result.CLEAN
@@ -237,28 +237,28 @@ async def test_work_that_was_pulled_by_an_engine_that_then_died_is_not_lost_with
     context = scripted_sweep(tmp_path, 1, mngr)
     await resume(context, mngr)
     lines = context.folder.events.read_bytes().splitlines(keepends=True)
-    harvested = next(number for number, line in enumerate(lines) if b'"harvested"' in line)
+    pulled = next(number for number, line in enumerate(lines) if b'"pulled"' in line)
     context.writer.close()
-    context.folder.events.write_bytes(b"".join(lines[:harvested]))
+    context.folder.events.write_bytes(b"".join(lines[:pulled]))
     context.state = SweepState().apply_all(recover_journal(context.folder.events).events)
     context.writer = JournalWriter(context.folder.events, last_seq=context.state.last_seq)
-    assert only(context).state is State.HARVESTING
+    assert only(context).state is State.PULLING
     await mngr.destroy([only(context).agent])
     await resume(context, mngr, is_relaunching=is_relaunching)
     record = only(context)
-    assert (record.result, record.harvest.end, record.attempt) == (Result.CLEAN, "archive", 1)
+    assert (record.result, record.pulled.end, record.launch) == (Result.CLEAN, "archive", 1)
     assert len(mngr.created) == 1
 
 
 async def test_a_result_that_is_there_stays(tmp_path: Path, mngr: QuickMngr) -> None:
     context = scripted_sweep(tmp_path, 1, mngr)
-    context.record(Harvested(test=only(context).test, result=Result.UNRESOLVED, harvest=PulledWork(end="archive")))
+    context.record(Pulled(test=only(context).test, result=Result.UNRESOLVED, pulled=PulledWork(end="archive")))
     await resume(context, mngr, is_relaunching=True)
     assert only(context).result is Result.UNRESOLVED
     assert mngr.created == []
 
 
-async def test_what_was_handed_in_while_the_sweep_was_stopped_is_harvested(tmp_path: Path, mngr: QuickMngr) -> None:
+async def test_what_was_handed_in_while_the_sweep_was_stopped_is_pulled(tmp_path: Path, mngr: QuickMngr) -> None:
     context = scripted_sweep(tmp_path, 1, mngr)
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
@@ -290,7 +290,7 @@ async def test_left_over_agents_are_stopped(tmp_path: Path, mngr: QuickMngr) -> 
     context.record(Launching(test=only(context).test))
     await create(context, mngr)
     context.record(launched(context))
-    context.record(Harvested(test=only(context).test, result=Result.CLEAN))
+    context.record(Pulled(test=only(context).test, result=Result.CLEAN))
     await resume(context, mngr)
     assert mngr.agents[only(context).agent].state == "STOPPED"
 
@@ -300,7 +300,7 @@ async def test_a_strangers_agent_is_neither_adopted_nor_removed(tmp_path: Path, 
     context.record(Launching(test=only(context).test))
     stranger = await mngr.create(CreateRequest(name=only(context).agent, source=tmp_path))
     await resume(context, mngr)
-    assert only(context).result is Result.FAILED
+    assert only(context).result is Result.ERROR
     assert mngr.agents[only(context).agent].agent_id == stranger.agent_id
 
 
@@ -336,7 +336,7 @@ async def test_a_full_disk_ends_the_engine_and_loses_nothing(tmp_path: Path, mng
     assert context.state.counts["clean"] == 30
     events = recover_journal(context.folder.events)
     assert events.cut_lines == 0
-    ended = [event.test for event in events.events if isinstance(event, Harvested)]
+    ended = [event.test for event in events.events if isinstance(event, Pulled)]
     assert len(ended) == len(set(ended)) == 30
 
 

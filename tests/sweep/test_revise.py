@@ -140,7 +140,7 @@ def test_a_fix_goes_to_its_author_and_comes_again_in_its_place(swept: Program) -
     assert {test["result"] for test in status["tests"]} == {"impl_fix"}
     until(lambda: not swept.opened().has_running_engine, "the end of the engine")
 
-    # As if the engine had been killed when the work was harvested, and not yet on the branch.
+    # As if the engine had been killed when the work was pulled, and not yet on the branch.
     go_back_to(swept, before)
     assert integrated_times(swept) == 1
     resumed = swept.call("resume", "--headless")

@@ -82,7 +82,7 @@ def test_of_a_group_only_one_is_at_work() -> None:
         return next_launches(QUEUE, records, slots=9, taken=0, creating=0)
 
     assert choose_now() == ["t0", "t2", "t3"]
-    for living in (State.LAUNCHING, State.RUNNING, State.WAITING, State.HARVESTING):
+    for living in (State.LAUNCHING, State.RUNNING, State.WAITING, State.PULLING):
         records["t0"] = structs.replace(records["t0"], state=living)
         assert choose_now() == ["t2", "t3", "t5"]
     for over in (State.DONE, State.STOPPED):
@@ -100,8 +100,8 @@ def test_all_are_launched_in_the_end_and_groups_never_overlap(groups: list[str],
             records[test] = structs.replace(records[test], state=State.RUNNING)
             living.append(test)
             launched += 1
-        at_work = [records[test].group for test in living if records[test].group]
-        assert len(at_work) == len(set(at_work))
+        running = [records[test].group for test in living if records[test].group]
+        assert len(running) == len(set(running))
         oldest = living.pop(0)
         records[oldest] = structs.replace(records[oldest], state=State.DONE)
 

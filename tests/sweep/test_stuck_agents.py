@@ -11,8 +11,8 @@ from swarm_tui.hosts.protocol import AgentAddress, FileSlice
 from swarm_tui.journal.events import MessageSent
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
-from swarm_tui.journal.work_events import Committed
-from swarm_tui.limits.events import Stuck
+from swarm_tui.journal.work_events import CommitsCounted
+from swarm_tui.limits.events import AgentStuck
 from swarm_tui.sweep.agent_files import COMMIT_LOG, INTERVAL, CommitLog
 from swarm_tui.sweep.guards import StuckAgents
 from swarm_tui.sweep.requests import RequestHandler
@@ -46,7 +46,7 @@ async def test_a_stuck_agent_is_recorded_and_nudged_once(tmp_path: Path, is_nudg
         append_request(context.folder, RequestKind.STOP, tests=[record.test])
         await working
     assert len(_sent(context.folder.events)) == is_nudging
-    events = [event for event in recover_journal(context.folder.events).events if isinstance(event, Stuck)]
+    events = [event for event in recover_journal(context.folder.events).events if isinstance(event, AgentStuck)]
     assert [bool(event.reason) for event in events] == [True, False] * 3
     assert [event.is_nudged for event in events] == [is_nudging, *[False] * 5]
 
@@ -60,16 +60,16 @@ def test_commits_are_counted_in_gits_own_log(tmp_path: Path) -> None:
     project.commit("one", {"a": "1"})
     log = CommitLog("t", AgentAddress("a", "a-1", "s", str(tmp_path), str(tmp_path)))
 
-    def read(now: float) -> list[Committed]:
+    def read(now: float) -> list[CommitsCounted]:
         content = (tmp_path / COMMIT_LOG).read_bytes()
         offset = log.request.offset
         return log.read(FileSlice(len(content), offset, content[offset:]), now)
 
-    assert read(0.0) == [Committed(test="t", commits=1)]
+    assert read(0.0) == [CommitsCounted(test="t", commits=1)]
     project.git("checkout", "-q", "-b", "other")
     assert read(10.0) == []
     project.commit("two", {"a": "2"})
     project.git("commit", "-q", "--amend", "-m", "more")
     assert read(INTERVAL - 1) == []
-    assert read(INTERVAL + 1) == [Committed(test="t", commits=3)]
+    assert read(INTERVAL + 1) == [CommitsCounted(test="t", commits=3)]
     assert log.read(None, 100.0) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swarm_tui.adapters.mngr_settings import user_settings
-from swarm_tui.hosts.events import HostEnded, HostMade, HostMaking
+from swarm_tui.hosts.events import HostCreated, HostCreating, HostDestroyed
 from swarm_tui.journal.events import Launching
 from tests.bench.sweep_speed import make_project
 from tests.isolation import isolate_mngr
@@ -43,6 +43,6 @@ def test_hosts_are_made_for_a_sweep_and_given_back_at_its_end(tmp_path: Path, mn
             events = [
                 type(event)
                 for event in program.newest_events()
-                if isinstance(event, HostMaking | HostMade | HostEnded | Launching)
+                if isinstance(event, HostCreating | HostCreated | HostDestroyed | Launching)
             ]
-            assert events == [HostMaking, HostMade, Launching, Launching, HostEnded]
+            assert events == [HostCreating, HostCreated, Launching, Launching, HostDestroyed]

@@ -64,7 +64,7 @@ async def test_a_launch_that_fails_is_repeated_under_the_same_name(
     await run(context, tick=0.05)
     assert {record.result for record in context.state.tests()} == {Result.CLEAN}
     failed = next(record for record in context.state.tests() if record.agent == refused[0])
-    assert failed.attempt == 2
+    assert failed.launch == 2
 
 
 async def test_what_can_never_be_launched_is_failed_and_the_others_go_on(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ async def test_what_can_never_be_launched_is_failed_and_the_others_go_on(tmp_pat
     context = scripted_sweep(tmp_path, 3, mngr)
     await run(context)
     results = {record.agent[-6:]: (record.result, record.reason) for record in context.state.tests()}
-    assert results["test-1"] == (Result.FAILED, "it could not be launched: this cannot be (never)")
+    assert results["test-1"] == (Result.ERROR, "it could not be launched: this cannot be (never)")
     assert results["test-0"][0] is results["test-2"][0] is Result.CLEAN
 
 
@@ -85,7 +85,7 @@ async def test_agent_past_its_time_limit_is_stopped(tmp_path: Path) -> None:
     context = scripted_sweep(tmp_path, 1, mngr, timeout=0.2)
     await run(context, tick=0.01)
     (record,) = context.state.tests()
-    assert (record.result, record.harvest.end) == (Result.FAILED, AgentEnd.TIMEOUT)
+    assert (record.result, record.pulled.end) == (Result.ERROR, AgentEnd.TIMEOUT)
     assert mngr.agents[record.agent].state == "STOPPED"
 
 
@@ -96,7 +96,7 @@ async def test_another_sweeps_agent_of_the_same_name_is_never_touched(tmp_path: 
     stranger = await mngr.create(CreateRequest(name=record.agent, source=tmp_path))
     await run(context)
     ended = context.state.records[record.test]
-    assert ended.result is Result.FAILED
+    assert ended.result is Result.ERROR
     assert "which this sweep did not create" in ended.reason
     assert mngr.agents[record.agent].agent_id == stranger.agent_id
 

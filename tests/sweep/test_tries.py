@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm_tui.journal.state import SweepState
-from swarm_tui.journal.work_events import TRIES_KEPT, ForeignImports, Try, TryFinished, TryStarted
+from swarm_tui.journal.work_events import TRIES_KEPT, ForeignImportsFound, Try, TryFinished, TryStarted
 from swarm_tui.sweep.agent_files import TryReader
 
 
@@ -61,7 +61,7 @@ def test_an_engine_that_begins_after_many_tries_tells_none_of_them_again() -> No
 def test_foreign_modules_are_told_when_there_are_new_ones() -> None:
     reader = TryReader("t")
     told = [reader.read([line(kind="foreign", modules=names)]) for names in (["b"], ["b"], ["a", "b"], [], "x", [1])]
-    assert [event.modules for events in told for event in events if isinstance(event, ForeignImports)] == [
+    assert [event.modules for events in told for event in events if isinstance(event, ForeignImportsFound)] == [
         ("b",),
         ("a", "b"),
         ("1", "a", "b"),

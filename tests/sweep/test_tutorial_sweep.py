@@ -77,7 +77,7 @@ def test_only_reported_blocks_are_hard_to_use(synced: Synced) -> None:
     program, project, done = synced
     shop, share = line_of(project, "# Always keep"), line_of(project, "# Let the family")
     status = json.loads(done.stdout)
-    (wrong,), (hard,) = status["unfinished_blocks"], status["hard_to_use"]
+    (wrong,), (hard,) = status["unfinished_blocks"], status["usability_reports"]
     assert wrong["title"] == f"tutorial.sh:{shop} Always keep some of these, and say what to buy."
     assert "test_shop.py::test_shop does not pass" in wrong["detail"]
     assert hard["title"] == f"tutorial.sh:{share} Let the family see it."
@@ -126,7 +126,7 @@ def test_comments_get_their_commands(isolated_mngr: IsolatedMngr, tmp_path: Path
     (test,) = status["tests"]
     assert test["result"] == "tutorial_fix"
     share = line_of(project, "# Let the family")
-    assert [each["title"] for each in status["hard_to_use"]] == [f"tutorial.sh:{share} Let the family see it."]
+    assert [each["title"] for each in status["usability_reports"]] == [f"tutorial.sh:{share} Let the family see it."]
     change = project.git("diff", "--unified=0", "main", status["integrated"]).splitlines()
     assert [line for line in change if line.startswith(("+", "-")) and "tutorial.sh" not in line] == [
         "+larder find FLOUR"

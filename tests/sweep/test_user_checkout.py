@@ -10,7 +10,7 @@ from swarm_tui.adapters.mngr_messages import CreateRequest
 from swarm_tui.cli.status import describe_sweep
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.questions.inbox import ItemKind, find_groups
-from swarm_tui.transcripts.locate import HARVESTED_NAME
+from swarm_tui.transcripts.locate import PULLED_TRANSCRIPT
 from tests.git_project import GitProject
 from tests.sweep.scripted_sweep import QuickMngr, run_engine_on, scripted_sweep
 
@@ -42,7 +42,7 @@ def test_changes_in_the_checkout_are_reported(tmp_path: Path) -> None:
     (record,) = context.state.tests()
     folder = context.work_folder(record.test)
     call = {"command": f"cd {project.root} && git checkout -b feature", "file_path": f"{project.root}/README.md"}
-    (folder / HARVESTED_NAME).write_text(json.dumps({"input": call}) + "\n")
+    (folder / PULLED_TRANSCRIPT).write_text(json.dumps({"input": call}) + "\n")
     assert run_engine_on(context) == 0
     opened = open_sweep(context.folder)
     in_folder = f"likely by the agent of {record.test}, whose transcript names the checkout"

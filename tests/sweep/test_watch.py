@@ -17,11 +17,11 @@ from swarm_tui.agents.types.claude.observer import EVENTS, SESSION, ClaudeObserv
 from swarm_tui.hosts.local import LocalHost
 from swarm_tui.hosts.protocol import AgentAddress, AgentFile, AgentState
 from swarm_tui.hosts.registry import Hosts
-from swarm_tui.journal.work_events import Said, TryFinished, TryStarted
+from swarm_tui.journal.work_events import AgentOutput, TryFinished, TryStarted
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import MngrSettings, SweepSpec
 from swarm_tui.model.text import plain
-from swarm_tui.money.events import Spent
+from swarm_tui.money.events import UsageReported
 from swarm_tui.sweep.agent_files import LINE_LIMIT, FileTail
 from swarm_tui.sweep.job import TestJob
 from swarm_tui.sweep.watch import (
@@ -122,7 +122,7 @@ def test_a_dialog_below_a_line_is_told_from_there_on() -> None:
     assert find_dialog(screen, agent_type_of("claude").dialog_signs).startswith(told)
 
 
-def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(watch: AgentFollower) -> None:
+def test_a_pull_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(watch: AgentFollower) -> None:
     assert not watch.is_ready_to_pull(1.0, 1.0)
     watch.handed_in_at = 5.0
     assert not watch.is_ready_to_pull(5.0, 5.0)
@@ -130,7 +130,7 @@ def test_a_harvest_waits_for_the_last_words_of_an_agent_whose_end_is_not_seen(wa
     assert watch.is_ready_to_pull(5.0 + UNSEEN_LIMIT, 5.0)
 
 
-def test_harvest_waits_while_a_subagent_asks(tmp_path: Path) -> None:
+def test_pull_waits_while_a_subagent_asks(tmp_path: Path) -> None:
     claude = TestJob("t", dataclasses.replace(SPEC, agent_type="claude"))
     watch = AgentFollower(claude, address(tmp_path), started=0.0, timeout=100.0, wait_timeout=50.0)
     watch.handed_in_at = 5.0
@@ -156,7 +156,10 @@ async def test_tries_words_and_archive_are_read_from_files(watch: AgentFollower,
     transcript = state / "events/offline/common_transcript/events.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.write_text(json.dumps({"source": "agent", "message": "Hello"}) + "\n")
-    assert await read_new_events(hosts, [watch], 1.0) == [TryStarted(test="t", number=1), Said(test="t", line="Hello")]
+    assert await read_new_events(hosts, [watch], 1.0) == [
+        TryStarted(test="t", number=1),
+        AgentOutput(test="t", line="Hello"),
+    ]
     with tries.open("a") as file:
         file.write('ish", "run": "1", "passed": true}\n{"kind": "finish", "run": "1", "passed": true}\n')
     events = await read_new_events(hosts, [watch], 2.5)
@@ -257,7 +260,7 @@ async def test_the_log_of_mngrs_converter_is_not_taken_for_the_transcript(watch:
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"source": "agent", "message": words}) + "\n")
     events = [event for now in (0.0, 1.0) for event in await read_new_events(hosts, [watch], now)]
-    assert events == [Said(test="t", line="Hello")]
+    assert events == [AgentOutput(test="t", line="Hello")]
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
@@ -306,5 +309,5 @@ def test_own_sum_that_tokens_cannot_cost_is_ignored(tmp_path: Path) -> None:
     assert claude.observer is not None
     for cost, events in (("0.25", 1), ("99999999.99", 0)):
         claude.observer.add_lines("debug", [b"[engine] turn 1 end (x, cost=$%s)" % cost.encode()])
-        spent = [event for event in claude.held_back_events() if isinstance(event, Spent) and event.dollars]
+        spent = [event for event in claude.held_back_events() if isinstance(event, UsageReported) and event.dollars]
         assert len(spent) == events, cost

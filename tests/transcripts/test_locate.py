@@ -30,9 +30,9 @@ def write(path: Path, at: float = 0.0) -> Path:
 def test_growing_transcript_precedes_pulled_one(tmp_path: Path) -> None:
     state, folder = tmp_path / "state", tmp_path / "agents"
     assert find_transcript(str(state), folder) is None
-    harvested = write(folder / "transcript.jsonl")
-    assert find_transcript(str(state), folder) == harvested
-    assert find_transcript("", folder) == harvested
+    pulled = write(folder / "transcript.jsonl")
+    assert find_transcript(str(state), folder) == pulled
+    assert find_transcript("", folder) == pulled
     native = write(state / "logs" / "claude_transcript" / "events.jsonl")
     assert find_transcript(str(state), folder) == native
     common = write(state / "events" / "claude" / "common_transcript" / "events.jsonl", 1)

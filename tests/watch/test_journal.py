@@ -13,7 +13,7 @@ from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.journal.events import EngineStarted, RequestAnswered
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
-from swarm_tui.journal.work_events import Said
+from swarm_tui.journal.work_events import AgentOutput
 from swarm_tui.model.results import State
 from swarm_tui.model.spec import WATCH_SOURCE, MngrSettings, SweepSpec
 from swarm_tui.watch.agents import WatchedAgent
@@ -61,8 +61,8 @@ def test_agents_have_state_times_and_labels(tmp_path: Path) -> None:
 def test_removed_agent_leaves_others_unchanged(tmp_path: Path) -> None:
     journal = journal_of(tmp_path, agent("goes"), agent("stays", "RUNNING"))
     opened = open_sweep(SweepFolder(tmp_path / "watch"))
-    journal.record(Said(test="stays", line="first"))
-    journal.record(Said(test="stays", line="second"))
+    journal.record(AgentOutput(test="stays", line="first"))
+    journal.record(AgentOutput(test="stays", line="second"))
     journal.record(RequestAnswered(request="asked"))
     opened.read_new_events()
     before = opened.state.records["stays"]
@@ -83,7 +83,7 @@ def test_removed_agent_leaves_others_unchanged(tmp_path: Path) -> None:
 def test_journal_state_equals_fold_of_readers(tmp_path: Path) -> None:
     journal = journal_of(tmp_path, agent("one"))
     for number in range(500):
-        journal.record(Said(test="one", line=f"line {number}"))
+        journal.record(AgentOutput(test="one", line=f"line {number}"))
     journal.append_all(journal.add(agent("two")))
     journal.write_anew()
     journal.append_all(journal.add(agent("three", "RUNNING")))

@@ -26,7 +26,7 @@ function makeNumbers(report) {
   const counts = report.counts;
   const sum = (marks) => marks.reduce((total, mark) => total + (counts[mark] || 0), 0);
   const fixed = sum(Object.keys(MARKS).filter((mark) => MARKS[mark].pill === "fixed"));
-  const inNeed = sum(["waiting", "blocked", "failed", "unresolved"]);
+  const inNeed = sum(["waiting", "blocked", "error", "unresolved"]);
   const numbers = [
     [report.tests.length, "tests", ""],
     [counts.clean || 0, "clean", "clean"],

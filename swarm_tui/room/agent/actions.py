@@ -156,7 +156,9 @@ def _receivers(screen: RoomScreen) -> list[TestRecord]:
     records = screen.store.records_of(screen.current_tests())
     living = [record for record in records if record.state in (State.RUNNING, State.WAITING)]
     # Typed text would answer an open dialog. A text for many agents is not an answer to their questions.
-    return [record for record in living if not record.needs_terminal and (len(records) == 1 or not record.asks)]
+    return [
+        record for record in living if not record.needs_terminal and (len(records) == 1 or not record.open_questions)
+    ]
 
 
 @action("m", "room.message", "message", "Write to this agent, or to all marked ones", why_no_receiver,
@@ -164,16 +166,18 @@ def _receivers(screen: RoomScreen) -> list[TestRecord]:
 def write_message(screen: RoomScreen) -> None:
     """Send text to the agents. For an agent that asks through its hook, the text answers exactly that question."""
     receivers = _receivers(screen)
-    open_asks = [ask for ask in receivers[0].asks if ask.answered_at is None] if len(receivers) == 1 else []
+    open_questions = (
+        [each for each in receivers[0].open_questions if each.answered_at is None] if len(receivers) == 1 else []
+    )
 
     async def answer(text: str) -> str:
-        return await deliver_answer(screen.store, [(open_asks[0].item, open_asks[0].ask)], text)
+        return await deliver_answer(screen.store, [(open_questions[0].item, open_questions[0].question)], text)
 
     async def send(text: str) -> str:
         return await _send_message(screen, [record.test for record in receivers], text)
 
-    if open_asks:
-        screen.write_text(receivers, answer, "nothing was answered", ask=open_asks[0].ask)
+    if open_questions:
+        screen.write_text(receivers, answer, "nothing was answered", question=open_questions[0].question)
     else:
         screen.write_text(receivers, send, "nothing was sent", left_out=len(screen.current_tests()) - len(receivers))
 

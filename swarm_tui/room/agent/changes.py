@@ -98,12 +98,12 @@ class ChangesReader:
                 rows = self._rows(self._copy.head(), self._copy.snapshot())
                 return AgentChanges(rows, not record.is_finished, "" if rows else "the agent has changed nothing yet")
         except SwarmError as error:
-            if not record.harvest.tip:
+            if not record.pulled.tip:
                 return AgentChanges(problem=f"cannot read the agent's working copy: {plain(str(error), 200)}")
-        return self._harvested(record)
+        return self._pulled(record)
 
-    def _harvested(self, record: TestRecord) -> AgentChanges:
-        tip = record.harvest.tip
+    def _pulled(self, record: TestRecord) -> AgentChanges:
+        tip = record.pulled.tip
         if not tip:
             return AgentChanges(problem=_why_nothing(record))
         try:
@@ -111,7 +111,7 @@ class ChangesReader:
             rows = self._rows(commit, self._repository.tree_of(commit))
         except SwarmError:
             return AgentChanges(problem="commits missing: `swarm-tui clean` has removed them")
-        problem = "uncommitted changes were not saved" if record.harvest.has_uncommitted else ""
+        problem = "uncommitted changes were not saved" if record.pulled.has_uncommitted else ""
         return AgentChanges(rows, problem=problem)
 
     def _rows(self, head: str, tree: str) -> tuple[AgentChange, ...]:
@@ -263,7 +263,7 @@ class ChangesPanel:
         record = self._record
         if record is None or self._is_reading:
             return
-        state = (record.test, record.state, record.harvest.tip, record.work_dir)
+        state = (record.test, record.state, record.pulled.tip, record.work_dir)
         is_due = not record.is_finished and time.monotonic() - self._read_at >= LIVE_SECONDS
         if state != self._read_state or is_due:
             self._read_state = state

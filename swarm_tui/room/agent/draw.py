@@ -101,21 +101,21 @@ def _try_line(try_: Try) -> Line:
 
 
 def _report(record: TestRecord, width: int) -> Iterator[Row]:
-    if record.harvest.summary:
+    if record.pulled.summary:
         yield Row(())
         yield Row([Span("Agent output", "heading")])
-        for text in wrap_text(plain_lines(record.harvest.summary[:20_000]).strip(), width - 2, 200):
+        for text in wrap_text(plain_lines(record.pulled.summary[:20_000]).strip(), width - 2, 200):
             yield Row([Span(f"  {text}")])
-    if record.harvest.changes:
+    if record.pulled.changes:
         yield Row(())
         yield Row([Span("Changes", "heading")])
-    for change in record.harvest.changes:
+    for change in record.pulled.changes:
         role = STATUS_ROLES.get(change.status, "")
         head = f"  {plain(change.kind, 40)} {plain(change.status, 40).lower()} {plain(change.commit, 60)[:10]}"
         yield Row(cut_line([Span(head.rstrip(), role)], width), commit=change.commit)
         for text in wrap_text(plain_lines(change.summary[:20_000]).strip(), width - 4, 100):
             yield Row([Span(f"    {text}", "dim")], commit=change.commit)
-    for escalation in record.harvest.escalations:
+    for escalation in record.pulled.escalations:
         head = f"  {plain(escalation.kind_in_words, 60)}: {plain(escalation.title)}"
         yield Row(cut_line([Span(head, "blocked")], width))
         for location in escalation.locations:

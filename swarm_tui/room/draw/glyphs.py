@@ -62,9 +62,9 @@ def role_of(record: TestRecord) -> str:
 
 def word_of(record: TestRecord) -> str:
     """Return the words for the state of a test, such as `clean` or `limited until 18:22`."""
-    trouble = record.trouble
-    if trouble is not None and record.is_hindered:
-        return api_error_text(trouble.kind, trouble.until, record.trouble_at)
+    api_error = record.api_error
+    if api_error is not None and record.has_api_error:
+        return api_error_text(api_error.kind, api_error.until, record.api_error_at)
     if record.stuck:
         return "stuck"
     if is_held_back(record):

@@ -39,19 +39,19 @@ KIND_ROLES: Final = {
     "editing": "impl_fix",
 }
 
-Alarms = Mapping[str, Alert]
+Alerts = Mapping[str, Alert]
 Records = Mapping[str, TestRecord]
 
 
-def draw_strip(patterns: Sequence[Pattern], alarms: Alarms, records: Records, width: int) -> list[Line]:
+def draw_strip(patterns: Sequence[Pattern], alerts: Alerts, records: Records, width: int) -> list[Line]:
     """Return the strip: the most important pattern and the number of patterns. Without patterns it is empty."""
     if not patterns:
         return []
-    first = next((each for each in patterns if _held_for(each, alarms, records)), patterns[0])
-    held = _held_for(first, alarms, records)
+    first = next((each for each in patterns if _held_for(each, alerts, records)), patterns[0])
+    held = _held_for(first, alerts, records)
     more = [Span(f"  {counted(len(patterns), 'pattern')} ", "faint", "pattern:0"), Span("4 ", "key", "pattern:0")]
     line: list[Span] = [
-        *([Span(" alert", "warning", "pattern:0")] if first.cause in alarms else []),
+        *([Span(" alert", "warning", "pattern:0")] if first.cause in alerts else []),
         Span(f" {len(first.tests):,} {first.kind}, same cause", KIND_ROLES[first.kind], "pattern:0"),
         *([Span(f", {held:,} held", "warning", "pattern:0")] if held else []),
         Span(f": {plain(first.cause, 400)}", "", "pattern:0"),
@@ -61,12 +61,12 @@ def draw_strip(patterns: Sequence[Pattern], alarms: Alarms, records: Records, wi
     return [spread(line, more, width)]
 
 
-def draw_pattern_row(pattern: Pattern, alarms: Alarms, records: Records, width: int) -> Line:
-    held = _held_for(pattern, alarms, records)
+def draw_pattern_row(pattern: Pattern, alerts: Alerts, records: Records, width: int) -> Line:
+    held = _held_for(pattern, alerts, records)
     line = [
         Span(f"{len(pattern.tests):>5,} ", "strong"),
         Span(f"{pattern.kind:8}", KIND_ROLES[pattern.kind]),
-        Span("! " if pattern.cause in alarms else "  ", "warning"),
+        Span("! " if pattern.cause in alerts else "  ", "warning"),
         *([Span(f"{held:,} held ", "warning")] if held else []),
         Span(plain(pattern.cause, 400)),
     ]
@@ -75,19 +75,19 @@ def draw_pattern_row(pattern: Pattern, alarms: Alarms, records: Records, width: 
     return cut_line([*line, shared] if pattern.shared and width_of([*line, shared]) <= width else line, width)
 
 
-def _held_for(pattern: Pattern, alarms: Alarms, records: Records) -> int:
-    alarm = alarms.get(pattern.cause)
-    return len(still_held(alarm, records)) if alarm is not None else 0
+def _held_for(pattern: Pattern, alerts: Alerts, records: Records) -> int:
+    alert = alerts.get(pattern.cause)
+    return len(still_held(alert, records)) if alert is not None else 0
 
 
-def draw_pattern_detail(pattern: Pattern, alarms: Alarms, records: Records, width: int) -> list[Line]:
+def draw_pattern_detail(pattern: Pattern, alerts: Alerts, records: Records, width: int) -> list[Line]:
     """Return a pattern in full: an example, shared traits, its alert, its cost, and the tests."""
     lines: list[Line] = [[Span(text, "strong")] for text in wrap_text(pattern.example, width, 12)]
     members = [records[test] for test in pattern.tests if test in records]
     where = plain(pattern.cause, 400).partition(" · ")[2]
     facts = [(where, "dim")] if where else []
     facts += [(shared, "dim") for shared in pattern.shared]
-    facts += [(fact, "warning") for fact in _alarm_facts(alarms.get(pattern.cause), records)]
+    facts += [(fact, "warning") for fact in _alert_facts(alerts.get(pattern.cause), records)]
     facts += [(words, "dim") for words in filter(None, [cost_words(members)])]
     for fact, role in facts:
         wrapped = wrap_text(fact, max(8, width - 2), 4)
@@ -99,16 +99,16 @@ def draw_pattern_detail(pattern: Pattern, alarms: Alarms, records: Records, widt
     return lines
 
 
-def _alarm_facts(alarm: Alert | None, records: Records) -> list[str]:
-    if alarm is None:
+def _alert_facts(alert: Alert | None, records: Records) -> list[str]:
+    if alert is None:
         return []
-    at = time.strftime("%H:%M", time.localtime(alarm.at))
-    facts = [f"alert at {at}, after {counted(len(alarm.tests), 'test')}"] if alarm.tests else []
-    if held := still_held(alarm, records):
-        facts.append(f"{counted(len(held), 'test')} held: {plain(alarm.why_held, 300)}. Press r to release.")
-        facts.append(f"saved so far: {saved_text(alarm, records)}")
-    elif alarm.is_released:
-        facts.append(f"{counted(len(alarm.held), 'test')} held earlier, now released")
+    at = time.strftime("%H:%M", time.localtime(alert.at))
+    facts = [f"alert at {at}, after {counted(len(alert.tests), 'test')}"] if alert.tests else []
+    if held := still_held(alert, records):
+        facts.append(f"{counted(len(held), 'test')} held: {plain(alert.why_held, 300)}. Press r to release.")
+        facts.append(f"saved so far: {saved_text(alert, records)}")
+    elif alert.is_released:
+        facts.append(f"{counted(len(alert.held), 'test')} held earlier, now released")
     return facts
 
 
@@ -131,8 +131,8 @@ def draw_host_row(line: HostLine, names: int, width: int, now: float) -> Line:
     row += [Span(f" {align_right(slots, 7)}"), Span(f" {line.waiting:>3} wait" if line.waiting else " " * 9, "waiting")]
     if line.word == "idle":
         row[-1] = Span("     idle", "dim")
-    if line.has_trouble:
-        return cut_line([*row, Span(f"  {_trouble(line, now)}", "error" if line.is_gone else "warning")], width)
+    if line.has_problem:
+        return cut_line([*row, Span(f"  {_problem(line, now)}", "error" if line.is_gone else "warning")], width)
     if not line.is_there:
         text = f"{line.word}{f': {line.reason}' if line.reason else ''}"
         return cut_line([*row, Span(f"  {plain(text, 300)}", "error" if line.stage == "unreleased" else "dim")], width)
@@ -157,8 +157,8 @@ def draw_host_detail(
         port = f":{access.port}" if access.port != 22 else ""
         facts = f"{access.user}@{access.address}{port} · {access.host_dir}"
         lines += [[Span(text, "dim")] for text in wrap_text(plain(facts, 500), width, 3)]
-    if line.has_trouble:
-        lines += [[Span(text, "warning")] for text in wrap_text(_trouble(line, now), width, 6)]
+    if line.has_problem:
+        lines += [[Span(text, "warning")] for text in wrap_text(_problem(line, now), width, 6)]
         if line.tests:
             text = "Its tests were moved back to the queue." if line.is_gone else _WHEN_BACK
             lines += [[Span(row, "dim")] for row in wrap_text(text, width, 3)]
@@ -182,13 +182,13 @@ def _sign(line: HostLine) -> tuple[str, str]:
     if line.stage == "ended":
         return "-", "stopped"
     if line.is_gone or line.stage == "unreleased":
-        return "✗", "failed"
+        return "✗", "error"
     if line.lost_since is not None:
         return "?", "stale"
     return ("●" if line.taken else "·"), ""
 
 
-def _trouble(line: HostLine, now: float) -> str:
+def _problem(line: HostLine, now: float) -> str:
     since = f" for {duration(now - line.lost_since)}" if line.lost_since is not None else ""
     why = f": {plain(line.reason, 300)}" if line.reason else ""
     return f"lost{why}" if line.is_gone else f"silent{since}{why}"

@@ -70,7 +70,7 @@ STYLE_OF: Final = {
 def draw_transcript_line(line: TextLine, found: str = "") -> Line:
     """Return the line as parts. The words in `found` are highlighted."""
     role = ROLE_OF[line.role]
-    parts = [Span(line.prefix, "failed" if line.is_error and line.prefix.strip() else "faint")]
+    parts = [Span(line.prefix, "error" if line.is_error and line.prefix.strip() else "faint")]
     for run in line.runs:
         style = (
             "unresolved"
@@ -124,7 +124,7 @@ def draw_tail_line(merged: MergedEntry, name: str, width: int) -> Line:
     more = f" … (+{len(lines) - 1})" if len(lines) > 1 else ""
     parts = [
         Span(f"{clock} "),
-        Span("! " if entry.is_error else "  ", "failed"),
+        Span("! " if entry.is_error else "  ", "error"),
         Span(pad_text(who, AGENT_WIDTH if width >= 80 else 12), "marked" if merged.is_shared else "accent"),
         Span(f" {_LABELS.get(entry.role, entry.role.value):7}", "faint"),
         Span(f"{entry.tool}  " if entry.tool else "", "key"),

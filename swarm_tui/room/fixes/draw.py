@@ -39,7 +39,7 @@ def draw_strength(found: Sequence[TestStrength], width: int) -> list[Line]:
         if not strength.words:
             continue
         glyph, role, label = (
-            ("○", "warning", "detects nothing") if strength.is_toothless else ("✓", "good", "as strong")
+            ("○", "warning", "detects nothing") if strength.detects_nothing else ("✓", "good", "as strong")
         )
         if strength.is_weaker:
             glyph, role, label = "▼", "unresolved", "weaker"
@@ -395,18 +395,18 @@ def draw_report(
 
 
 def _agent_lines(record: TestRecord, width: int) -> list[Line]:
-    harvest = record.harvest
+    pulled = record.pulled
     results = [try_.word for try_ in record.tries[-TRIES_SHOWN:]]
-    if not results and harvest.passing_before is not None and harvest.passing_after is not None:
+    if not results and pulled.passing_before is not None and pulled.passing_after is not None:
         results = [
-            "passed" if was_passing else "failed" for was_passing in (harvest.passing_before, harvest.passing_after)
+            "passed" if was_passing else "failed" for was_passing in (pulled.passing_before, pulled.passing_after)
         ]
     tries = [Span(f" {glyph}", role) for glyph, role in (TRY_SIGNS[word] for word in results)]
     title = cut_text(plain(record.test), max(10, width - 2 * len(tries) - 1))
     lines: list[Line] = [[Span(title, "strong"), *tries]]
     if record.block:
         lines.append(cut_line([Span("tutorial ", "dim"), Span(plain(record.block), "dim")], width))
-    return [*lines, *_wrapped(harvest.summary, width)]
+    return [*lines, *_wrapped(pulled.summary, width)]
 
 
 def _wrapped(text: str, width: int, role: str = "") -> list[Line]:

@@ -551,7 +551,7 @@ class FixesScreen(RoomScreen):
         record = session.records_of(fix)[0]
         hunk = hunk_text(session.review, fix) or None
         commit = session.fix_of(fix).id
-        self.store.send_request(RequestKind.REVISE, tests=[record.test], text=comment, fix=commit, hunk=hunk)
+        self.store.send_request(RequestKind.SEND_BACK, tests=[record.test], text=comment, fix=commit, hunk=hunk)
         session.decide_all([(fix, Verdict.LATER)], comment)
         started = "" if self.store.engine is EngineState.RUNNING else f": {self.room.resume_sweep()}"
         self.show_message(f"{session.number(fix.id)}: requested to send it back to {record.agent}{started}")
@@ -583,7 +583,7 @@ class FixesScreen(RoomScreen):
     def run_plan(self) -> None:
         self._test_run = self.start(self._open_session.run_plan, "tests")
 
-    @action("W", "fixes.teeth", "weaker", "Measure whether changed tests detect fewer bugs than before",
+    @action("W", "fixes.strength", "weaker", "Measure whether changed tests detect fewer bugs than before",
             lambda screen: screen.why_not_run() or screen.session.why_not_measure())  # fmt: skip
     def measure_strength(self) -> None:
         self._test_run = self.start(self._open_session.measure_strength, "tests")

@@ -307,7 +307,7 @@ def no_fixes_view(store: Store) -> NoFixesView:
         has_integrator=spec.integrator != "none",
         is_simulated=agent_type_of_sweep(spec).is_simulated,
         coming=tuple(
-            (short_name(record), plain(record.harvest.summary, 200))
+            (short_name(record), plain(record.pulled.summary, 200))
             for record in state.tests()
             if record.result is Result.IMPL_FIX
         ),

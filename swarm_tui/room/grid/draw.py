@@ -198,7 +198,7 @@ def table_of(records: Iterable[TestRecord], noun: str = "test") -> Table:
 
 
 def changes_of(record: TestRecord) -> str:
-    kinds = [change.kind.replace("_", " ").lower() for change in record.harvest.changes if change.status == "SUCCEEDED"]
+    kinds = [change.kind.replace("_", " ").lower() for change in record.pulled.changes if change.status == "SUCCEEDED"]
     return plain(", ".join(kinds))
 
 
@@ -284,9 +284,9 @@ def last_words(record: TestRecord) -> str:
     """Return what to read about a test: its question, why it is stuck, or else its agent's last output."""
     if record.question:
         return record.question
-    if record.stuck or record.is_hindered:
-        return record.stuck or record.condition
-    summary = record.harvest.summary.strip().split("\n", 1)[0] if record.is_finished else ""
+    if record.stuck or record.has_api_error:
+        return record.stuck or record.status_detail
+    summary = record.pulled.summary.strip().split("\n", 1)[0] if record.is_finished else ""
     return summary or record.last_line or record.reason
 
 

@@ -185,7 +185,7 @@ _GROUP_LABELS: Final[dict[str, Callable[[TestRecord], str]]] = {
     "host": lambda record: record.host or "no host yet",
 }
 _STATES_IN_ORDER: Final = (
-    "waiting", "running", "launching", "harvesting", "queued", "done", "stopped",
+    "waiting", "running", "launching", "pulling", "queued", "done", "stopped",
 )  # fmt: skip
 
 

@@ -163,7 +163,7 @@ class GridScreen(RoomScreen):
         if integrating is not None:
             lines.append(draw_progress(replace(integrating, doing=f"Integrating: {integrating.doing}"), width))
         if (not lines or height >= LINES_FOR_ALL) and not is_watch:
-            lines += draw_strip(self.store.patterns(), state.alarms, state.records, width)
+            lines += draw_strip(self.store.patterns(), state.alerts, state.records, width)
         return lines
 
     def _show_cursor(self) -> None:
@@ -314,9 +314,9 @@ class GridScreen(RoomScreen):
 
         self.room.push_screen(PickScreen("Show only (none: all)", entries, is_many=True), change)
 
-    @action("!", "sweep.failed_only", "", "Show only failed and unresolved ones; again: all")
-    def switch_failed_only(self) -> None:
-        self.view.switch_failed_only()
+    @action("!", "sweep.unsolved_only", "", "Show only error and unresolved; again: all")
+    def switch_unsolved_only(self) -> None:
+        self.view.switch_unsolved_only()
 
     @action("}", "sweep.next_group", "", "Go to the next group", arguments=(1,), is_listed=False)
     @action("{", "sweep.previous_group", "", "Go to the previous group", arguments=(-1,), is_listed=False)

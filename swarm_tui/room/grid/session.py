@@ -22,7 +22,7 @@ REST_SECONDS: Final = 0.5
 STALE_SECONDS: Final = 1.0
 """Maximum number of seconds that groups and order may be out of date."""
 ZOOMS: Final = (Zoom.FOLDERS, Zoom.DOTS, Zoom.CHIPS, Zoom.ROWS)
-FAILED: Final = frozenset({"failed", "unresolved"})
+UNSOLVED: Final = frozenset({"error", "unresolved"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ class SweepView:
         self.is_zoom_chosen = True
         self.change(zoom=ZOOMS[max(0, min(len(ZOOMS) - 1, ZOOMS.index(self.options.zoom) + step))])
 
-    def switch_failed_only(self) -> None:
-        self.change(pills=frozenset() if self.options.pills == FAILED else FAILED)
+    def switch_unsolved_only(self) -> None:
+        self.change(pills=frozenset() if self.options.pills == UNSOLVED else UNSOLVED)
 
     def open_folder(self, run: CellRun | None) -> bool:
         """Show only the tests of a folder, as large as possible. Return False if folders are not shown."""

@@ -59,9 +59,9 @@ def draw_side(
     if record.stuck:
         notified = ", and was notified" if record.is_nudged else ""
         lines += _paragraph("stuck: ", f"{plain(record.stuck, 300)}{notified}", width, "warning")
-    if record.condition:
-        lines += _paragraph("", plain(record.condition, 300), width, "hindered")
-        if record.trouble is not None and record.trouble.has_given_up:
+    if record.status_detail:
+        lines += _paragraph("", plain(record.status_detail, 300), width, "api_error")
+        if record.api_error is not None and record.api_error.has_given_up:
             lines += _paragraph("", "it will be told to continue when its model answers", width, "dim")
     if record.block:
         lines += _paragraph("tutorial: ", plain(record.block, 300), width)
@@ -111,8 +111,8 @@ def _node_id(record: TestRecord, width: int, repository: str) -> Iterable[Line]:
 
 def _why(record: TestRecord, width: int, now: float) -> Iterable[Line]:
     yield ()
-    if record.harvest.summary and record.harvest.summary != record.reason:
-        yield from _paragraph("", plain_lines(record.harvest.summary[:4000]), width)
+    if record.pulled.summary and record.pulled.summary != record.reason:
+        yield from _paragraph("", plain_lines(record.pulled.summary[:4000]), width)
     known_from = SOURCES.get(record.source, plain(record.source, 40))
     since = f"{known_from}, {age(now - record.since)}" if record.since else known_from
     why = f"{plain(record.reason)} ({since})" if record.reason else since
@@ -124,30 +124,30 @@ def _why(record: TestRecord, width: int, now: float) -> Iterable[Line]:
     if record.foreign_imports:
         modules = ", ".join(plain(module, 60) for module in record.foreign_imports[:5])
         yield from _paragraph("", f"ran against your checkout, not the agent's copy: {modules}", width, "warning")
-    reported = (record.harvest.passing_before, record.harvest.passing_after)
+    reported = (record.pulled.passing_before, record.pulled.passing_after)
     if None not in reported:
         before, after = ("passing" if is_passing else "failing" for is_passing in reported)
         yield cut_line([Span("reported: ", "dim"), Span(f"{before} before, {after} after")], width)
-    if record.harvest.check is not None:
-        yield cut_line([Span("checked: ", "dim"), Span(plain(record.harvest.check.words, 200))], width)
+    if record.pulled.check is not None:
+        yield cut_line([Span("checked: ", "dim"), Span(plain(record.pulled.check.words, 200))], width)
 
 
 def _changes(record: TestRecord, width: int) -> Iterable[Line]:
-    if record.harvest.changes or record.harvest.escalations:
+    if record.pulled.changes or record.pulled.escalations:
         yield ()
-    for change in record.harvest.changes:
+    for change in record.pulled.changes:
         role = STATUS_ROLES.get(change.status, "")
         head = f"{plain(change.kind, 40)} {plain(change.commit, 60)[:7]}".rstrip()
         if change.status != "SUCCEEDED":
             head += f" {plain(change.status, 40).lower()}"
         yield cut_line([Span(head, role)], width)
         yield from _paragraph("  ", plain(change.summary), width)
-    for escalation in record.harvest.escalations:
+    for escalation in record.pulled.escalations:
         yield cut_line([Span(plain(escalation.kind_in_words, 60), "blocked")], width)
         yield from _paragraph("  ", plain(f"{escalation.title}. {escalation.detail_markdown}"), width)
         for location in escalation.locations:
             yield cut_line([Span(f"  {plain(str(location))}", "accent")], width)
-    if record.harvest.has_uncommitted:
+    if record.pulled.has_uncommitted:
         yield from _paragraph("", "has uncommitted changes", width, "warning")
 
 
@@ -176,8 +176,8 @@ def _agent(record: TestRecord, width: int) -> Iterable[Line]:
     yield ()
     yield cut_line([Span("agent ", "dim"), Span(plain(record.agent, 300))], width)
     where = [plain(record.host, 80)] if record.host else []
-    if record.attempt > 1:
-        where.append(f"launch {record.attempt}")
+    if record.launch > 1:
+        where.append(f"launch {record.launch}")
     if where:
         yield cut_line([Span("host ", "dim"), Span(", ".join(where))], width)
     yield from _known_to_mngr(record, width)

@@ -24,7 +24,7 @@ ROLES: Final = {
     ItemKind.DIALOG: "waiting",
     ItemKind.STUCK: "warning",
     ItemKind.BLOCKED: "blocked",
-    ItemKind.FAILED: "failed",
+    ItemKind.ERROR: "error",
     ItemKind.CLAIMED: "running",
     ItemKind.UNRESOLVED: "unresolved",
     ItemKind.COMMITS: "warning",
@@ -44,12 +44,12 @@ DIFFERENT_SHOWN: Final = 12
 def draw_group_row(group: ItemGroup, width: int, now: float, *, is_answering: bool) -> Line:
     """Return the row of a group: number of items, kind, title and age."""
     since = duration(now - min(item.since for item in group.items)) if group.items[0].since else ""
-    state = "later" if group.is_later else "answering" if is_answering else since
+    state = "later" if group.is_deferred else "answering" if is_answering else since
     head = [
         Span(f"{len(group.items):>4,} ", "strong"),
-        Span(f"{group.kind.value:{KIND_WIDTH}}", "dim" if group.is_later else ROLES[group.kind]),
-        *([Span("! ", "error")] if any(risk_of(item.ask) for item in group.items) else []),
-        Span(group.title, "dim" if group.is_later else ""),
+        Span(f"{group.kind.value:{KIND_WIDTH}}", "dim" if group.is_deferred else ROLES[group.kind]),
+        *([Span("! ", "error")] if any(risk_of(item.question) for item in group.items) else []),
+        Span(group.title, "dim" if group.is_deferred else ""),
     ]
     return spread(head, [Span(f"  {state}", "pending" if is_answering else "faint")], width)
 
@@ -101,13 +101,13 @@ def draw_item_detail(
             cut_line([Span(" · ".join(word for word in (plain(item.agent, 200), since) if word), "faint")], width)
         )
     can_answer = not (item.problem or why_not)
-    if item.ask is not None and item.ask.questions:
-        lines += draw_ask(item.ask, width, are_keys=is_open and can_answer and has_digits(item))
-        extra = "\n".join(filter(None, (NOT_ALL if item.ask.is_inexact else "", item.ask.detail)))
+    if item.question is not None and item.question.parts:
+        lines += draw_question(item.question, width, are_keys=is_open and can_answer and has_digits(item))
+        extra = "\n".join(filter(None, (NOT_ALL if item.question.is_inexact else "", item.question.detail)))
         lines += [[Span(line)] for line in wrap_text(extra, width)] if extra else []
     else:
         lines += [[Span(line, "strong")] for line in wrap_text(plain_lines(item.text), width)]
-    if risk := risk_of(item.ask):
+    if risk := risk_of(item.question):
         lines.append(cut_line([Span(f"! {risk}", "error")], width))
     lines += [(), *_answers(item, width, why_not, is_open=is_open)]
     if len(group.different) > 1:
@@ -142,33 +142,33 @@ def _answers(item: Item, width: int, why_not: str, *, is_open: bool) -> Iterable
         entries += [(f"1-{min(9, len(item.options))}", "choose")]
     elif has_digits(item):
         entries += [("Enter", "then choose by number")]
-    words = "in words" if item.ask is None or item.ask.questions else "no, with a reason"
+    words = "in words" if item.question is None or item.question.parts else "no, with a reason"
     entries.append(("m", words if entries else "write an answer"))
     yield cut_line([part for key, word in entries for part in (Span(key, "key"), Span(f" {word}   "))], width)
 
 
 def has_digits(item: Item) -> bool:
     """Return whether one digit answers the item completely."""
-    return bool(item.options) and not (item.ask is not None and any(one.is_many for one in item.ask.questions))
+    return bool(item.options) and not (item.question is not None and any(one.is_many for one in item.question.parts))
 
 
-def draw_ask(ask: Question, width: int, *, are_keys: bool) -> list[Line]:
+def draw_question(question: Question, width: int, *, are_keys: bool) -> list[Line]:
     """Return all questions, each with its options, their descriptions and a hint."""
-    heading = wrap_text(plain_lines(ask.heading), width) if ask.heading else []
+    heading = wrap_text(plain_lines(question.heading), width) if question.heading else []
     lines: list[Line] = [[Span(row, "strong")] for row in heading]
-    number = len(ask.questions)
-    for place, question in enumerate(ask.questions, 1):
-        text = f"{place} of {number}: {question.text}" if number > 1 else question.text
+    number = len(question.parts)
+    for place, part in enumerate(question.parts, 1):
+        text = f"{place} of {number}: {part.text}" if number > 1 else part.text
         lines += [[Span(row, "strong")] for row in wrap_text(plain_lines(text), width)]
-        lines += draw_options(question, width, are_keys=are_keys and number == 1)
-        lines += [[Span(f"  {row}", "dim")] for row in wrap_text(question.hint, width - 2)]
-    return lines + [[Span(row, "dim")] for hint in closing_hints(ask) for row in wrap_text(hint, width)]
+        lines += draw_options(part, width, are_keys=are_keys and number == 1)
+        lines += [[Span(f"  {row}", "dim")] for row in wrap_text(part.hint, width - 2)]
+    return lines + [[Span(row, "dim")] for hint in closing_hints(question) for row in wrap_text(hint, width)]
 
 
-def draw_options(question: QuestionPart, width: int, *, are_keys: bool) -> list[Line]:
+def draw_options(part: QuestionPart, width: int, *, are_keys: bool) -> list[Line]:
     """Return the options of a question with their numbers and descriptions."""
     lines: list[Line] = []
-    for number, (option, description) in enumerate(described_options(question), 1):
+    for number, (option, description) in enumerate(described_options(part), 1):
         mark, space = f"  {number} ", " " * (len(str(number)) + 3)
         rows = wrap_text(
             plain(option, 300) + (f": {plain(description, 300)}" if description else ""), width - len(mark)

@@ -22,11 +22,11 @@ from swarm_tui.room.draw.spans import Line, Span, cut_line, width_of, wrap_text
 from swarm_tui.room.engine_requests import choose_request, why_no_tests
 from swarm_tui.room.followed_files import TranscriptEnd
 from swarm_tui.room.inbox.draw import (
-    draw_ask,
     draw_different,
     draw_group_row,
     draw_item_detail,
     draw_item_row,
+    draw_question,
     draw_rule_detail,
     draw_rule_row,
     draw_transcript_end,
@@ -88,8 +88,8 @@ class AnswerGroupScreen(Dialog[str]):
         first = [Span(head, "strong"), Span(f"  {group.kind.value}: ", "waiting"), Span(group.title)]
         lines: list[Line] = [[Span("answering one agent first, then the others …", "pending")], ()]
         lines = [*(lines if self._is_sending else []), cut_line(first, width)]
-        if item.ask is not None and item.ask.questions:
-            lines += draw_ask(item.ask, width, are_keys=not self._is_sending)
+        if item.question is not None and item.question.parts:
+            lines += draw_question(item.question, width, are_keys=not self._is_sending)
         elif item.text != group.title or width_of(first) > width:
             lines += [[Span(line)] for line in wrap_text(plain_lines(item.text), width)]
         if len(group.different) > 1:
@@ -123,7 +123,7 @@ class AnswerGroupScreen(Dialog[str]):
 
     async def _deliver(self, text: str) -> None:
         items = self._group.answerable
-        self._problem = await deliver_answer(self._store, [(item.id, item.ask) for item in items], text)
+        self._problem = await deliver_answer(self._store, [(item.id, item.question) for item in items], text)
         self._is_sending = False
         if self._problem:
             self._redraw()
@@ -347,16 +347,16 @@ class InboxScreen(RoomScreen):
         receiver = structs.replace(record, question=item.text, options=item.options)
 
         async def deliver(answer: str) -> str:
-            return await deliver_answer(self.store, [(item.id, item.ask)], answer)
+            return await deliver_answer(self.store, [(item.id, item.question)], answer)
 
-        self.write_text([receiver], deliver, "nothing was answered", ask=item.ask, text=text)
+        self.write_text([receiver], deliver, "nothing was answered", question=item.question, text=text)
 
     @action("l", "inbox.later", "later", "Defer to the end of the list until it changes; again: undo",
             lambda screen: screen.session.why_no_group(), rank=5, is_of_now=True)  # fmt: skip
     def defer(self) -> None:
-        is_later = self.session.defer()
+        is_deferred = self.session.defer()
         self.show_message(
-            f"later: {'deferred to the end of the list until it changes' if is_later else 'no longer deferred'}"
+            f"later: {'deferred to the end of the list until it changes' if is_deferred else 'no longer deferred'}"
         )
 
     @action("r", "inbox.make_rule", "always", "Always answer yes to this in this sweep; shows the rule first",

@@ -22,13 +22,13 @@ NOTHING_HERE: Final = "nothing under the cursor"
 POLL: Final = 0.1
 
 Row = ItemGroup | Item | AnswerRule
-Asked = tuple[str, Question | None]
+Target = tuple[str, Question | None]
 """The id of an inbox item with its question."""
 
 
-def send_answer(store: Store, asked: Iterable[Asked], text: str) -> tuple[Request | None, str]:
+def send_answer(store: Store, targets: Iterable[Target], text: str) -> tuple[Request | None, str]:
     """Check an answer to inbox items and send it to the engine. Return the request, or why it was not sent."""
-    items = list(asked)
+    items = list(targets)
     problems = (answer_problem(question, text) for _, question in items if question is not None)
     if problem := store.why_no_requests() or next(filter(None, problems), ""):
         return None, problem
@@ -39,9 +39,9 @@ def send_answer(store: Store, asked: Iterable[Asked], text: str) -> tuple[Reques
         return None, str(error)
 
 
-async def deliver_answer(store: Store, asked: Sequence[Asked], text: str) -> str:
+async def deliver_answer(store: Store, targets: Sequence[Target], text: str) -> str:
     """Send an answer and wait until the agent has received it. Return why it did not, or ""."""
-    request, problem = send_answer(store, asked, text)
+    request, problem = send_answer(store, targets, text)
     while request is not None and not problem:
         if (answer := store.live_state.answers.get(request.id)) is not None:
             return "" if answer.is_done else answer.detail or "it was not answered"
@@ -175,7 +175,7 @@ class InboxSession:
         item = self.item
         if item is None:
             return NOTHING_HERE
-        _, problem = send_answer(self.store, [(item.id, item.ask)], text)
+        _, problem = send_answer(self.store, [(item.id, item.question)], text)
         if not problem:
             self._changed()
         return problem
@@ -184,7 +184,7 @@ class InboxSession:
         """Return what makes the item under the cursor, or any of its group, dangerous to approve, or ""."""
         group = self.group
         items = group.answerable if of_all and group is not None else (self.item,)
-        return next(filter(None, (risk_of(item.ask) for item in items if item is not None)), "")
+        return next(filter(None, (risk_of(item.question) for item in items if item is not None)), "")
 
     # Later.
 
@@ -194,22 +194,22 @@ class InboxSession:
         assert group is not None
         assert item is not None
         items = (item,) if self.opened is not None else group.items
-        self.store.put_off.change([each.id for each in items], is_later=not group.is_later)
+        self.store.put_off.change([each.id for each in items], is_deferred=not group.is_deferred)
         self._changed()
-        return not group.is_later
+        return not group.is_deferred
 
     # Rules.
 
     def proposed_rules(self) -> list[AnswerRule]:
         """Return the rules that would answer the item under the cursor, narrowest first."""
         item, record = self.item, self.record
-        return proposed_rules(item.ask, record.own_places) if record and item is not None and item.ask else []
+        return proposed_rules(item.question, record.own_places) if record and item is not None and item.question else []
 
     def waiting_for(self, rule: AnswerRule) -> int:
         """Return the number of open questions that a rule would answer."""
         records = self.store.state.records.values()
-        asked = ((ask.ask, common_subject(ask.ask, record.own_places)) for record in records for ask in record.asks)
-        return sum(fits(rule, ask, subject) for ask, subject in asked)
+        questions = [(record, each.question) for record in records for each in record.open_questions]
+        return sum(fits(rule, question, common_subject(question, record.own_places)) for record, question in questions)
 
     def why_no_rule(self) -> str:
         if self.item is None:
@@ -218,14 +218,14 @@ class InboxSession:
         return reason or ("" if self.proposed_rules() else "rules work only for permissions with a complete command")
 
     def add_rule(self, rule: AnswerRule) -> None:
-        self.store.send_request(RequestKind.MAKE_RULE, rule=rule)
+        self.store.send_request(RequestKind.ADD_RULE, rule=rule)
 
     def why_not_remove_rule(self) -> str:
         return self.store.why_no_requests() if self.rule is not None else "no rule under the cursor"
 
     def remove_rule(self) -> None:
         if self.rule is not None:
-            self.store.send_request(RequestKind.END_RULE, text=self.rule.id)
+            self.store.send_request(RequestKind.REMOVE_RULE, text=self.rule.id)
 
 
 def row_key(row: Row) -> str:

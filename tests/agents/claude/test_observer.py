@@ -62,7 +62,7 @@ def test_cost_is_last_total_of_debug_log() -> None:
 
 
 def test_compaction_is_a_condition() -> None:
-    compacting = Observation(False, "session file", condition="compacting its conversation")
+    compacting = Observation(False, "session file", status_detail="compacting its conversation")
     assert observed("busy", {"event": "PreCompact", "trigger": "auto"}) == compacting
     for after in ("PostCompact", "SessionStart", "Stop"):
         assert observed("busy", {"event": "PreCompact"}, {"event": after}) == WORKING
@@ -147,7 +147,7 @@ def test_turn_with_invalid_request_shows_error() -> None:
 def test_api_error_at_turn_end_is_not_a_question(error: str, kind: ApiErrorKind) -> None:
     failure = {"event": "StopFailure", "error": error, "last_assistant_message": "API Error: 529 Overloaded"}
     expected = Observation(
-        False, "hook", condition="API Error: 529 Overloaded", api_error=ApiError(kind=kind, has_given_up=True)
+        False, "hook", status_detail="API Error: 529 Overloaded", api_error=ApiError(kind=kind, has_given_up=True)
     )
     assert observed("idle", failure) == observed("idle", failure, after=0.1) == expected
     assert observed("busy", failure, {"event": "UserPromptSubmit"}) == WORKING
@@ -156,7 +156,7 @@ def test_api_error_at_turn_end_is_not_a_question(error: str, kind: ApiErrorKind)
 
 def test_failed_turn_without_hook_is_not_a_question() -> None:
     assert observed("idle", debug=(FAILED,), after=2.0) == Observation(
-        False, "session file", condition="API error 429, retrying (4 of 10)", api_error=LIMITED
+        False, "session file", status_detail="API error 429, retrying (4 of 10)", api_error=LIMITED
     )
     # Escape during a retry runs no hook.
     stopped = observed("idle", debug=(FAILED,), after=6.0)
@@ -195,18 +195,18 @@ def test_unreachable_server_differs_from_overloaded_server() -> None:
 
 def test_retried_request_is_a_condition() -> None:
     assert observed("busy", debug=(FAILED,)) == Observation(
-        False, "session file", condition="API error 429, retrying (4 of 10)", api_error=LIMITED
+        False, "session file", status_detail="API error 429, retrying (4 of 10)", api_error=LIMITED
     )
     dropped = FAILED.replace("429 429 {...}", "undefined Connection error.")
     found = observed("busy", debug=(dropped,))
     assert found is not None
-    assert found.condition == "no connection to the API, retrying (4 of 10)"
+    assert found.status_detail == "no connection to the API, retrying (4 of 10)"
     assert observed("busy", debug=(FAILED, ANSWERED)) == WORKING
 
 
 def test_background_command_is_work() -> None:
     assert observed("shell", {"event": "Stop", "last_assistant_message": "I wait."}) == Observation(
-        False, "session file", condition="a command runs in the background"
+        False, "session file", status_detail="a command runs in the background"
     )
 
 
@@ -276,18 +276,18 @@ def test_several_questions_are_answered_line_by_line() -> None:
     assert answers(asked, "2\n1, 2") == {"Which rate?": "16", "Which files?": "a.py, b.py"}
     assert answers(asked, "none\n1 and 3") == {"Which rate?": "none", "Which files?": "1 and 3"}
     assert answers(asked, "none\n2 1") == {"Which rate?": "none", "Which files?": "b.py, a.py"}
-    ask = question_of(asked)
-    assert answer_problem(ask, "2\n1,3").startswith("2 of 2: invalid option 3, choose 1 to 2")
-    assert answer_problem(ask, "7\n1").startswith("1 of 2: invalid option 7, choose 1 to 2")
-    assert not answer_problem(ask, "16\n2, 1")
-    assert answer_problem(ask, "2") == "the agent asks 2 questions; answer with one line for each"
-    assert ask.options == ()
+    question = question_of(asked)
+    assert answer_problem(question, "2\n1,3").startswith("2 of 2: invalid option 3, choose 1 to 2")
+    assert answer_problem(question, "7\n1").startswith("1 of 2: invalid option 7, choose 1 to 2")
+    assert not answer_problem(question, "16\n2, 1")
+    assert answer_problem(question, "2") == "the agent asks 2 questions; answer with one line for each"
+    assert question.options == ()
 
 
 def test_options_have_descriptions() -> None:
     options = [{"label": "a.py", "description": "the \x1b[1mold one"}, {"label": "b.py"}]
     given = {"questions": [{"question": "Which?", "options": options}]}
-    (question,) = question_of(BASH | {"tool": "AskUserQuestion", "input": given}).questions
+    (question,) = question_of(BASH | {"tool": "AskUserQuestion", "input": given}).parts
     assert question.descriptions == ("the old one", "")
 
 
@@ -303,8 +303,8 @@ FORM = {
 
 def test_form_fields_have_types_limits_and_choices() -> None:
     asked = {"kind": "Elicitation", "tool": "", "message": "About the server", "fields": FORM, "required": ["port"]}
-    ask = question_of(BASH | asked)
-    assert [(question.text, question.hint) for question in ask.questions] == [
+    question = question_of(BASH | asked)
+    assert [(question.text, question.hint) for question in question.parts] == [
         ("Port: to listen on", "a whole number, 1 to 65535"),
         ("name", "text, 2 to 5 characters; may be left empty"),
         ("day", "a date, such as 2026-11-19; may be left empty"),
@@ -315,41 +315,41 @@ def test_form_fields_have_types_limits_and_choices() -> None:
     assert answers(BASH | asked, "80\nAnn\n2026-11-19\n2\n2\n1,3") == {
         "port": "80", "name": "Ann", "day": "2026-11-19", "is_public": "no", "mode": "f", "parts": ["a", "c"],
     }  # fmt: skip
-    assert not answer_problem(ask, "80")
+    assert not answer_problem(question, "80")
     assert answers(BASH | asked, "80") == {"port": "80"}
 
 
 def test_form_is_declined_with_one_word() -> None:
     asked = BASH | {"kind": "Elicitation", "tool": "", "message": "Continue?", "fields": {"go": {"type": "boolean"}}}
-    ask = question_of(asked)
+    question = question_of(asked)
     assert answers(asked, "no") == {"go": "no"}
-    assert not answer_problem(ask, "decline")
-    assert json.loads(asking(asked).answer(ask, "decline", "Ann").content)["verdict"] == "deny"
+    assert not answer_problem(question, "decline")
+    assert json.loads(asking(asked).answer(question, "decline", "Ann").content)["verdict"] == "deny"
 
 
 def test_unknown_plan_refers_to_terminal() -> None:
-    ask = question_of(BASH | {"tool": "ExitPlanMode", "input": {"plan": ""}})
-    assert ask.text == "it asks to carry out its plan, which is shown only in its terminal"
+    question = question_of(BASH | {"tool": "ExitPlanMode", "input": {"plan": ""}})
+    assert question.text == "it asks to carry out its plan, which is shown only in its terminal"
 
 
 def test_plan_is_kept_in_full() -> None:
     steps = "\n".join(f"{number}. change file number {number} of the project" for number in range(1, 201))
-    ask = question_of(BASH | {"tool": "ExitPlanMode", "input": {"plan": steps}})
-    assert ask.text.endswith("200. change file number 200 of the project")
-    assert not ask.is_inexact
+    question = question_of(BASH | {"tool": "ExitPlanMode", "input": {"plan": steps}})
+    assert question.text.endswith("200. change file number 200 of the project")
+    assert not question.is_inexact
     assert question_of(BASH | {"tool": "ExitPlanMode", "input": {"plan": steps}, "is_cut": True}).is_inexact
 
 
 def test_form_is_answered_field_by_field() -> None:
     fields = {"size": {"title": "How large?", "type": "integer"}, "mode": {"enum": ["slow", "fast"]}}
     asked = BASH | {"kind": "Elicitation", "tool": "", "message": "I need two things", "fields": fields}
-    ask = question_of(asked)
-    assert [(question.text, question.options) for question in ask.questions] == [
+    question = question_of(asked)
+    assert [(question.text, question.options) for question in question.parts] == [
         ("How large?", ()),
         ("mode", ("slow", "fast")),
     ]
     assert answers(asked, "7\n2") == {"size": "7", "mode": "fast"}
-    assert json.loads(asking(asked).answer(ask, "no", "Ann").content)["verdict"] == "deny"
+    assert json.loads(asking(asked).answer(question, "no", "Ann").content)["verdict"] == "deny"
 
 
 def test_form_keeps_number_format() -> None:
@@ -376,16 +376,16 @@ def test_invalid_option_or_long_text_is_rejected(text: str) -> None:
 def test_cut_request_is_marked_as_inexact() -> None:
     hidden = ["ls\x1b[8m; rm -rf /", "x" * 3_000, "ls \u200b", "ls\r\nrm -rf /"]
     shown = [question_of(BASH | {"input": {"command": command}}) for command in (*hidden, "ls; rm -rf /")]
-    assert [ask.is_inexact for ask in shown] == [True, True, True, True, False]
+    assert [question.is_inexact for question in shown] == [True, True, True, True, False]
     unconfined = {"command": "ls", "dangerouslyDisableSandbox": True}
     assert question_of(BASH | {"input": unconfined}).is_inexact
 
 
 def test_other_inputs_of_tool_are_shown() -> None:
     given = {"file_path": "/w/a.py", "old_string": "1\n2", "replace_all": True, "\x1b[2J": {"a": [1]}}
-    ask = question_of(BASH | {"tool": "Edit", "input": given})
-    assert ask.subject == "/w/a.py"
-    assert ask.detail == 'old_string: 1\n2\nreplace_all: true\n: {"a": [1]}'
+    question = question_of(BASH | {"tool": "Edit", "input": given})
+    assert question.subject == "/w/a.py"
+    assert question.detail == 'old_string: 1\n2\nreplace_all: true\n: {"a": [1]}'
 
 
 def test_typing_and_unknown_answers_are_rejected() -> None:

@@ -133,16 +133,16 @@ class ClaudeObserver:
                 return Observation(True, "session file", dialog, needs_terminal=True)
             case "busy" | "waiting":
                 return Observation(
-                    False, "session file", condition=self._condition(), api_error=self._retried_api_error()
+                    False, "session file", status_detail=self._condition(), api_error=self._retried_api_error()
                 )
             case "shell":
-                return Observation(False, "session file", condition="a command runs in the background")
+                return Observation(False, "session file", status_detail="a command runs in the background")
             case "idle" if self._failed_for is not None:
                 api_error = ApiError(kind=self._failed_for, has_given_up=True)
-                return Observation(False, "hook", condition=self._failure, api_error=api_error)
+                return Observation(False, "hook", status_detail=self._failure, api_error=api_error)
             case "idle" if self._attempt is not None and now - self._steady_since < FAILURE_TOLD_WITHIN:
                 return Observation(
-                    False, "session file", condition=self._condition(), api_error=self._retried_api_error()
+                    False, "session file", status_detail=self._condition(), api_error=self._retried_api_error()
                 )
             case "idle" if is_steady:
                 words = self._failure or self._last_words or TURN_OVER

@@ -97,12 +97,12 @@ class CodexObserver:
         if self._is_busy is None:
             return None
         if self._is_busy:
-            condition = "compacting its conversation" if self._is_compacting else ""
-            return Observation(False, "rollout", condition=condition)
+            detail = "compacting its conversation" if self._is_compacting else ""
+            return Observation(False, "rollout", status_detail=detail)
         if self._failed_for is not None:
             until = self._limit_ends if self._failed_for is ApiErrorKind.LIMITED else None
             api_error = ApiError(kind=self._failed_for, until=until, has_given_up=True)
-            return Observation(False, "rollout", condition=self._failure, api_error=api_error)
+            return Observation(False, "rollout", status_detail=self._failure, api_error=api_error)
         words = self._failure or self._last_words or TURN_OVER
         return Observation(True, "rollout", words)
 

@@ -96,11 +96,11 @@ def test_all_tests_are_held_if_all_fail() -> None:
 def test_saved_text_estimates_time_and_cost() -> None:
     done = TestRecord("done", state=State.DONE, result=Result.CLEAN, launched_at=0.0, ended_at=120.0, dollars=0.25)
     held = [structs.replace(queued(name), is_held=True, held_for=CAUSE) for name in ("a", "b")]
-    alarm = Alert(CAUSE, 0.0, ("done",), held=("a", "b", "c"), why_held="they have x")
+    alert = Alert(CAUSE, 0.0, ("done",), held=("a", "b", "c"), why_held="they have x")
     records = by_name(done, *held, queued("c"))
-    assert saved_text(alarm, records) == "2 tests, ~4m, ~$0.50"
-    assert [record.test for record in still_held(alarm, records)] == ["a", "b"]
-    assert list(alert_lines({CAUSE: alarm}, records)) == [
+    assert saved_text(alert, records) == "2 tests, ~4m, ~$0.50"
+    assert [record.test for record in still_held(alert, records)] == ["a", "b"]
+    assert list(alert_lines({CAUSE: alert}, records)) == [
         "1 test with the same cause: OSError: no base",
         "  held 2 tests, ~4m, ~$0.50: they have x",
     ]

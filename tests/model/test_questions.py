@@ -5,11 +5,18 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from swarm_tui.model.questions import Question, QuestionKind, QuestionPart, answer_problem, answers_by_key, asked_lines
+from swarm_tui.model.questions import (
+    Question,
+    QuestionKind,
+    QuestionPart,
+    answer_problem,
+    answers_by_key,
+    question_lines,
+)
 
 
 def asked(*questions: QuestionPart, kind: QuestionKind = QuestionKind.QUESTION) -> Question:
-    return Question(id="1", kind=kind, text="\n".join(question.text for question in questions), questions=questions)
+    return Question(id="1", kind=kind, text="\n".join(question.text for question in questions), parts=questions)
 
 
 RATE = QuestionPart(key="rate", text="Which rate?", options=("19", "sixteen"), descriptions=("as in the test", ""))
@@ -59,17 +66,17 @@ PUBLIC = QuestionPart(key="public", text="Public?", field="boolean", options=("y
     ],
 )
 def test_answer_problem_one_question(question: QuestionPart, text: str, problem: str) -> None:
-    ask = asked(question, kind=QuestionKind.INPUT if question.field else QuestionKind.QUESTION)
-    found = answer_problem(ask, text)
+    form = asked(question, kind=QuestionKind.INPUT if question.field else QuestionKind.QUESTION)
+    found = answer_problem(form, text)
     assert problem in found
     assert bool(problem) == bool(found)
 
 
 def test_answer_problem_several_questions_checks_each_line() -> None:
-    ask = asked(RATE, FILES)
-    assert answer_problem(ask, "1\n1,2") == ""
-    assert answer_problem(ask, "1,2\n1").startswith("1 of 2: choose only one option")
-    assert answer_problem(ask, "1\n").startswith("the agent asks 2 questions")
+    question = asked(RATE, FILES)
+    assert answer_problem(question, "1\n1,2") == ""
+    assert answer_problem(question, "1,2\n1").startswith("1 of 2: choose only one option")
+    assert answer_problem(question, "1\n").startswith("the agent asks 2 questions")
     form = asked(PORT, SHARE, MAIL, kind=QuestionKind.INPUT)
     assert answer_problem(form, "80") == ""
     assert (
@@ -81,7 +88,7 @@ def test_answer_problem_several_questions_checks_each_line() -> None:
 
 
 def test_asked_lines_lists_all_parts() -> None:
-    assert asked_lines(asked(RATE, FILES)) == [
+    assert question_lines(asked(RATE, FILES)) == [
         "1 of 2: Which rate?",
         "  1 19: as in the test",
         "  2 sixteen",
@@ -93,8 +100,8 @@ def test_asked_lines_lists_all_parts() -> None:
         "  (choose one or more by number, such as 1,2, or answer in words)",
         "one line for each question",
     ]
-    form = Question(id="1", kind=QuestionKind.INPUT, text="About the server", questions=(PORT,))
-    assert asked_lines(form) == [
+    form = Question(id="1", kind=QuestionKind.INPUT, text="About the server", parts=(PORT,))
+    assert question_lines(form) == [
         "About the server",
         "Port",
         "  (a whole number, 1 to 65535)",

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from msgspec import structs
 
 from swarm_tui.journal.append import JournalWriter
-from swarm_tui.journal.events import Seen
+from swarm_tui.journal.events import AgentStateChanged
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.requests import RequestFollower, RequestKind
-from swarm_tui.limits.events import ApiError, ApiErrorKind, DialTurned, LoginLost, time_of_day
+from swarm_tui.limits.events import ApiError, ApiErrorKind, LoginLost, ThrottleChanged, time_of_day
 from swarm_tui.model.event import Event
 from swarm_tui.model.results import State
 from swarm_tui.room.draw.glyphs import glyph_of, role_of, word_of
@@ -28,11 +28,11 @@ LIMITED = TestRecord(
     state=State.RUNNING,
     since=NOW,
     launched_at=NOW,
-    condition="You've hit your limit",
-    trouble=ApiError(kind=ApiErrorKind.LIMITED, until=UNTIL, has_given_up=True),
-    trouble_at=NOW,
+    status_detail="You've hit your limit",
+    api_error=ApiError(kind=ApiErrorKind.LIMITED, until=UNTIL, has_given_up=True),
+    api_error_at=NOW,
 )
-LOOPING = structs.replace(LIMITED, trouble=None, condition="", stuck="the same call 5 times: Bash ls")
+LOOPING = structs.replace(LIMITED, api_error=None, status_detail="", stuck="the same call 5 times: Bash ls")
 
 
 def lines_of(record: TestRecord, width: int = 60) -> str:
@@ -44,7 +44,7 @@ def row_of(record: TestRecord, width: int) -> str:
 
 
 def test_limited_agent_shows_time() -> None:
-    assert (LIMITED.mark, glyph_of(LIMITED), word_of(LIMITED)) == ("hindered", "≈", f"limited until {CLOCK}")
+    assert (LIMITED.mark, glyph_of(LIMITED), word_of(LIMITED)) == ("api_error", "≈", f"limited until {CLOCK}")
     assert f"until {CLOCK}" in row_of(LIMITED, 80)[: STATE.width]
     assert "You've hit your limit" in row_of(LIMITED, 200)
     shown = lines_of(LIMITED)
@@ -72,9 +72,9 @@ def sweep_with(*events: Event) -> Iterator[SweepFolder]:
 
 
 async def test_header_shows_throttle_reason() -> None:
-    dial = DialTurned(slots=6, cause="limited", until=UNTIL, is_halved=True)
-    with sweep_with(dial) as folder:
-        async with room_on(folder, Scene("dial", width=80, height=24)) as (app, _):
+    throttle = ThrottleChanged(slots=6, cause="limited", until=UNTIL, is_halved=True)
+    with sweep_with(throttle) as folder:
+        async with room_on(folder, Scene("throttle", width=80, height=24)) as (app, _):
             header = text_on_screen(app).split("\n")[0]
     assert f"slots 6 of 24: limited until {CLOCK}" in header
     assert "left" not in header
@@ -83,7 +83,7 @@ async def test_header_shows_throttle_reason() -> None:
 async def test_lost_login_is_in_header_and_l_resumes() -> None:
     test = "tests/e2e/test_a.py::test_a"
     lost = LoginLost(test=test, reason="403")
-    refused = Seen(test=test, state=State.RUNNING, trouble=ApiError(kind=ApiErrorKind.LOGIN_LOST))
+    refused = AgentStateChanged(test=test, state=State.RUNNING, api_error=ApiError(kind=ApiErrorKind.LOGIN_LOST))
     with sweep_with(refused, lost) as folder:
         async with room_on(folder, Scene("login", width=80, height=24)) as (app, pilot):
             assert "login lost · L resumes" in text_on_screen(app).split("\n")[0]

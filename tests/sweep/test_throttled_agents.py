@@ -15,7 +15,7 @@ from msgspec import structs
 
 from swarm_tui.adapters.mngr_messages import AgentFailure, Created, CreateRequest, MessageReport
 from swarm_tui.agents.contract import CONDITION_PATH
-from swarm_tui.journal.events import Launched, MessageSent, Seen
+from swarm_tui.journal.events import AgentStateChanged, Launched, MessageSent
 from swarm_tui.journal.recover import recover_journal
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.limits.events import ApiError, ApiErrorKind, LoginLost, LoginRestored
@@ -71,7 +71,7 @@ class Trial:
         self.live = Watches()
         self.relaunched: list[str] = []
         messages = AgentMessages(self.context, self.live)
-        self.hindered = ThrottledAgents(
+        self.throttled = ThrottledAgents(
             self.context, self.live, messages, lambda test, reason: self.relaunched.append(test)
         )
         self.tests = [record.test for record in self.context.state.tests()][:agents]
@@ -87,16 +87,18 @@ class Trial:
             )
             self.live.follow(self.context, test)
 
-    def see(self, trouble: ApiError | None, *numbers: int) -> None:
+    def see(self, api_error: ApiError | None, *numbers: int) -> None:
         for number in numbers:
             self.context.record(
-                Seen(test=self.tests[number], state=State.RUNNING, condition="refused", trouble=trouble)
+                AgentStateChanged(
+                    test=self.tests[number], state=State.RUNNING, status_detail="refused", api_error=api_error
+                )
             )
 
     async def work(self, after: float) -> list[str]:
         """Do what is due so many seconds from now; return who was told to go on since the start."""
         async with asyncio.TaskGroup() as group:
-            self.hindered.work(group, self.now + after)
+            self.throttled.work(group, self.now + after)
         return [event.test for event in events_of(self.context) if isinstance(event, MessageSent)]
 
 
@@ -107,15 +109,15 @@ def events_of(context: SweepContext) -> list[Event]:
 async def test_a_lost_login_is_one_notice_and_holds_the_queue_until_it_is_released(tmp_path: Path) -> None:
     trial = Trial(tmp_path, 5, queued=3)
     await trial.launch()
-    assert trial.hindered.recovery.may_launch(trial.now)
+    assert trial.throttled.recovery.may_launch(trial.now)
     for number in range(5):
         trial.see(LOST, number)
         assert await trial.work(0.0) == []
     assert sum(isinstance(event, LoginLost) for event in events_of(trial.context)) == 1
     assert trial.context.state.access.lost_words == "login lost"
-    assert not trial.hindered.recovery.may_launch(trial.now)
+    assert not trial.throttled.recovery.may_launch(trial.now)
     assert trial.context.state.open_slots == trial.context.state.slots
-    assert await trial.hindered.release("ada") == ""
+    assert await trial.throttled.release("ada") == ""
     assert await trial.work(0.1) == [trial.tests[0]]
     # The first shows whether the others can go on too.
     assert await trial.work(1.0) == [trial.tests[0]]
@@ -124,25 +126,25 @@ async def test_a_lost_login_is_one_notice_and_holds_the_queue_until_it_is_releas
         told = await trial.work(PROVEN_AFTER + 2.0 * number)
         assert told == trial.tests[: number + 1]
         trial.see(None, number)
-    assert trial.hindered.recovery.may_launch(trial.now)
+    assert trial.throttled.recovery.may_launch(trial.now)
     sent = [event for event in events_of(trial.context) if isinstance(event, MessageSent)]
     assert {(event.by, event.error) for event in sent} == {(OURS, "")}
 
 
 @pytest.mark.parametrize("trouble", [LOST, LIMITED, structs.replace(LIMITED, has_given_up=False)])
-async def test_claim_of_one_agent_slows_no_others(tmp_path: Path, trouble: ApiError) -> None:
-    claim = structs.replace(trouble, is_claim=True, until=time.time() + 9_000.0)
+async def test_claim_of_one_agent_slows_no_others(tmp_path: Path, api_error: ApiError) -> None:
+    claim = structs.replace(api_error, is_claim=True, until=time.time() + 9_000.0)
     trial = Trial(tmp_path, 4, queued=4)
     await trial.launch()
     trial.see(claim, 0)
     await trial.work(0.1)
     state = trial.context.state
-    assert trial.hindered.recovery.may_launch(trial.now)
-    assert (state.open_slots, state.access.lost, state.access.dial.until) == (state.slots, "", None)
-    trial.see(trouble, 1)
+    assert trial.throttled.recovery.may_launch(trial.now)
+    assert (state.open_slots, state.access.lost, state.access.throttle.until) == (state.slots, "", None)
+    trial.see(api_error, 1)
     await trial.work(0.2)
     assert state.open_slots < state.slots or state.access.lost
-    assert state.access.dial.until is None, "the end that the claim names is its own"
+    assert state.access.throttle.until is None, "the end that the claim names is its own"
 
 
 async def test_a_login_that_is_taken_again_ends_the_hold_by_itself(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ async def test_a_login_that_is_taken_again_ends_the_hold_by_itself(tmp_path: Pat
     assert trial.context.state.access.lost
     await trial.work(60.0 + WORKS_AFTER)
     assert not trial.context.state.access.lost
-    assert trial.hindered.recovery.may_launch(trial.now + 100.0)
+    assert trial.throttled.recovery.may_launch(trial.now + 100.0)
     restored = [event for event in events_of(trial.context) if isinstance(event, LoginRestored)]
     assert [event.by for event in restored] == [GOT_THROUGH]
 
@@ -170,7 +172,7 @@ async def test_agents_whose_limit_has_an_end_are_left_alone_until_then(tmp_path:
     await trial.launch()
     trial.see(structs.replace(LIMITED, until=trial.now + 500.0), 0, 1)
     assert await trial.work(0.1) == []
-    assert (trial.context.state.open_slots, trial.hindered.recovery.may_launch(trial.now)) == (1, False)
+    assert (trial.context.state.open_slots, trial.throttled.recovery.may_launch(trial.now)) == (1, False)
     assert await trial.work(499.0) == []
     assert len(await trial.work(501.0 + CONTINUES_WITHIN)) == 1
 
@@ -180,8 +182,8 @@ async def test_a_person_may_say_that_the_limit_is_over(tmp_path: Path) -> None:
     await trial.launch()
     trial.see(structs.replace(LIMITED, until=trial.now + 500.0), 0)
     await trial.work(0.1)
-    assert await trial.hindered.release("ada") == ""
-    assert trial.context.state.access.dial.until is None
+    assert await trial.throttled.release("ada") == ""
+    assert trial.context.state.access.throttle.until is None
     assert await trial.work(FIRST_PAUSE + 1.0) == [trial.tests[0]]
 
 
@@ -193,7 +195,7 @@ async def test_after_a_limit_one_agent_is_told_at_a_time_and_less_often_when_it_
     first = await trial.work(FIRST_PAUSE + 1.0)
     assert first == [trial.tests[0]]
     in_vain = trial.now + FIRST_PAUSE + 2.0
-    seen = Seen(test=trial.tests[0], state=State.RUNNING, trouble=LIMITED, at=in_vain)
+    seen = AgentStateChanged(test=trial.tests[0], state=State.RUNNING, api_error=LIMITED, at=in_vain)
     trial.context.state.apply(seen)
     assert await trial.work(2 * FIRST_PAUSE + 3.0) == first
     assert await trial.work(3 * FIRST_PAUSE + 3.0) == [*first, trial.tests[1]]
@@ -223,7 +225,7 @@ class Dying(QuickMngr):
             agent = self.agents[request.name]
             (agent.state_dir / "plugin/swarm/outputs.tar.gz").unlink()
             report = agent.state_dir / CONDITION_PATH
-            report.write_text(json.dumps({"trouble": "overloaded", "words": "529 Overloaded"}))
+            report.write_text(json.dumps({"api_error": "overloaded", "words": "529 Overloaded"}))
             agent.state = "STOPPED"
         return created
 
@@ -254,7 +256,7 @@ async def test_one_request_releases_a_lost_login(tmp_path: Path) -> None:
         await eventually(lambda: mngr.created, "the first agent")
         agent = mngr.agents[mngr.created[0]]
         report = agent.state_dir / CONDITION_PATH
-        report.write_text(json.dumps({"trouble": "login_lost", "words": "401", "has_given_up": True}))
+        report.write_text(json.dumps({"api_error": "login_lost", "words": "401", "has_given_up": True}))
         await eventually(lambda: context.state.access.lost, "the notice")
         released = append_request(context.folder, RequestKind.RELEASE)
         await eventually(lambda: agent.received, "the message")
@@ -273,28 +275,28 @@ async def test_agents_that_keep_a_refused_login_are_launched_again_when_a_new_on
     await trial.launch()
     trial.see(LOST, 0, 1, 2)
     await trial.work(0.0)
-    assert await trial.hindered.release("ada") == ""
+    assert await trial.throttled.release("ada") == ""
     first = await trial.work(1.0)
     assert first == [trial.tests[0]]
     # It is refused as before: a new agent shows whether the login is any good, before others are told.
     apply = trial.context.state.apply
     now = trial.now
-    apply(Seen(test=trial.tests[0], state=State.RUNNING, trouble=LOST, at=now + 10.0))
+    apply(AgentStateChanged(test=trial.tests[0], state=State.RUNNING, api_error=LOST, at=now + 10.0))
     assert await trial.work(11.0) == first
     assert trial.relaunched == [trial.tests[0]]
     assert not trial.context.state.access.lost
-    assert trial.hindered.recovery.may_launch(now + 11.0)
+    assert trial.throttled.recovery.may_launch(now + 11.0)
     assert await trial.work(30.0) == first
     other = [record.test for record in trial.context.state.tests()][3]
     apply(Launched(test=other, at=now + 40.0))
     assert await trial.work(45.0) == first
     assert await trial.work(61.0) == [*first, trial.tests[1]]
-    apply(Seen(test=trial.tests[1], state=State.RUNNING, trouble=LOST, at=now + 62.0))
+    apply(AgentStateChanged(test=trial.tests[1], state=State.RUNNING, api_error=LOST, at=now + 62.0))
     await trial.work(63.0)
     assert trial.relaunched == trial.tests[:2]
     # A new agent that is refused is another loss.
     apply(Launched(test=trial.tests[2], at=now + 65.0))
-    apply(Seen(test=trial.tests[2], state=State.RUNNING, trouble=LOST, at=now + 70.0))
+    apply(AgentStateChanged(test=trial.tests[2], state=State.RUNNING, api_error=LOST, at=now + 70.0))
     await trial.work(71.0)
     assert trial.relaunched == trial.tests[:2]
     assert trial.context.state.access.lost
