@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from asyncinotify import Event, Inotify, Watch
+    from asyncinotify import Event, Inotify, Mask, Watch
 
 NETWORK_DISKS: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "glusterfs", "beegfs", "gpfs", "vboxsf"}
@@ -62,6 +62,7 @@ class FileNotices:
     def __init__(self, *, is_off: bool = False) -> None:
         """Turn notifications off with `is_off`, so that files must be polled."""
         self._inotify: Inotify | None = None
+        self._masks: type[Mask]
         self._reading: asyncio.Task[None] | None = None
         self._folders: dict[str, _WatchedFolder] = {}
         self._paths: dict[int, str] = {}
@@ -132,12 +133,11 @@ class FileNotices:
     def _watched(self, path: str) -> _WatchedFolder | None:
         folder = self._folders.get(path)
         if folder is None and (inotify := self._opened()) is not None:
-            from asyncinotify import Mask
-
-            wanted = Mask.MODIFY | Mask.CREATE | Mask.MOVE | Mask.DELETE | Mask.DELETE_SELF | Mask.MOVE_SELF
+            mask = self._masks
+            wanted = mask.MODIFY | mask.CREATE | mask.MOVE | mask.DELETE | mask.DELETE_SELF | mask.MOVE_SELF
             try:
                 is_local = self._is_local(os.stat(path).st_dev)
-                watch = inotify.add_watch(path, wanted | Mask.ONLYDIR)
+                watch = inotify.add_watch(path, wanted | mask.ONLYDIR)
             except OSError:
                 return None
             if watch.wd in self._paths:
@@ -158,10 +158,10 @@ class FileNotices:
     def _opened(self) -> Inotify | None:
         if self._inotify is None and not self._is_refused:
             try:
-                from asyncinotify import Inotify
+                from asyncinotify import Inotify, Mask
 
                 # The C library may lack inotify, and a user can usually have 128 instances.
-                self._inotify = Inotify(cache_size=64)
+                self._inotify, self._masks = Inotify(cache_size=64), Mask
             except (ImportError, RuntimeError, OSError):
                 self._is_refused = True
                 return None
@@ -180,21 +180,19 @@ class FileNotices:
             self._take(event)
 
     def _take(self, event: Event) -> None:
-        from asyncinotify import Mask
-
-        if Mask.Q_OVERFLOW in event.mask:
+        if self._masks.Q_OVERFLOW in event.mask:
             self._call_all(file for folder in self._folders.values() for file in _files(folder))
             return
         watch = event.watch
         if watch is None or (path := self._paths.get(watch.wd)) is None:
             return
-        if event.name is None or Mask.IGNORED in event.mask:
+        if event.name is None or self._masks.IGNORED in event.mask:
             # The folder was removed or renamed.
             self._place_again(_files(self._folders[path]))
             return
         names = self._folders[path].files
         files = [*names.get(str(event.name), ()), *names.get("*", ())]
-        if Mask.ISDIR in event.mask:
+        if self._masks.ISDIR in event.mask:
             self._place_again(files)
         else:
             self._call_all(files)

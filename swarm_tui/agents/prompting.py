@@ -11,7 +11,7 @@ from swarm_tui.agents.contract import ARCHIVE_PATH, BUNDLE_FILE, OUTPUT_FOLDER, 
 from swarm_tui.errors import UsageError
 from swarm_tui.files import read_regular
 from swarm_tui.integrator.events import Revision
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.results import Baseline
 
 if TYPE_CHECKING:

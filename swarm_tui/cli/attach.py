@@ -15,7 +15,7 @@ from swarm_tui.hosts.events import made_hosts
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import OpenedSweep
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.spec import INTEGRATOR_SLUG, LOCAL_HOST
+from swarm_tui.model.spec import INTEGRATOR_SLUG, LOCAL_HOST, integrator_of
 from swarm_tui.model.text import plain, plain_lines
 
 if TYPE_CHECKING:
@@ -58,8 +58,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def find_integrator(sweep: OpenedSweep, target: str) -> TestRecord | None:
     """Return a record of the integrator if `target` is its name and no test has that name, or None."""
-    from swarm_tui.sweep.agent_context import integrator_of
-
     agent = integrator_of(sweep.spec)
     is_test = any(record.test.endswith(f"::{target}") for record in sweep.state.tests())
     if is_test or target not in (INTEGRATOR_SLUG, agent):

@@ -8,9 +8,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from swarm_tui.cli.open import has_terminal, show_room
+from swarm_tui.cli.main import EXIT_INTERRUPTED
+from swarm_tui.cli.open import has_terminal
 from swarm_tui.cli.progress import print_progress
-from swarm_tui.cli.sweep_options import add_mngr_option, add_option
+from swarm_tui.cli.sweep_options import add_mngr_option, add_option, show_sweep
 from swarm_tui.cli.wait_bar import WaitBar
 from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
@@ -42,10 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from swarm_tui.cli.follow import EXIT_INTERRUPTED, follow_sweep
     from swarm_tui.demo import DemoOptions, begin_demo
 
-    has_room = has_terminal() and not arguments.headless and not arguments.json
+    arguments.headless |= arguments.json
+    has_room = has_terminal() and not arguments.headless
     options = DemoOptions(
         folder=arguments.folder,
         slots=arguments.slots,
@@ -55,19 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     patience = WaitBar()
     folder = patience.wait(begin_demo(options, patience.say))
-    if has_room:
-        show_room(folder)
-        print_progress(_closing_message(folder))
-        return 0
-    code = follow_sweep(folder, is_json=arguments.json)
-    if code == EXIT_INTERRUPTED:
+    code = show_sweep(folder, arguments)
+    if code == EXIT_INTERRUPTED and not has_room:
         return code
     print_progress(_closing_message(folder))
-    return 0 if _is_finished(folder) else 1
-
-
-def _is_finished(folder: SweepFolder) -> bool:
-    return open_sweep(folder).state.ended_why == "finished"
+    return 0 if has_room or open_sweep(folder).state.ended_why == "finished" else 1
 
 
 def _closing_message(folder: SweepFolder) -> str:

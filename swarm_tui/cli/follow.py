@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from swarm_tui.cli.main import EXIT_INTERRUPTED
 from swarm_tui.cli.progress import (
     RELEASE_TIME,
     integration_lines,
@@ -43,7 +44,7 @@ from swarm_tui.review.open import read_integrator_outcome
 from swarm_tui.review.ranking import read_measured_effects
 from swarm_tui.sweep.start import last_log_line
 
-EXIT_WELL, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+EXIT_WELL, EXIT_FAILED = 0, 1
 _INTERVAL: Final = 0.1
 # With less free space than this, an engine cannot even log its last error.
 _DISK_FULL: Final = 1 << 16

@@ -15,6 +15,7 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.open import open_sweep
 from swarm_tui.journal.requests import RequestKind, append_request
 from swarm_tui.journal.state import SweepState
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.text import plain
 
 DESCRIPTION = """\
@@ -66,8 +67,6 @@ def _ask_engine(folder: SweepFolder) -> int:
 
 
 def _print_result(folder: SweepFolder, state: SweepState, *, is_json: bool) -> int:
-    from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
-
     integration = state.integration
     if integration.state != "done":
         raise SwarmError(plain(integration.detail, 500) or "nothing was integrated")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swarm_tui.cli.main import run_command_line
 from swarm_tui.cli.sweeps import add_moment_option, chosen_sweep, repository_root
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
 from swarm_tui.room.splash import splash
+
+if TYPE_CHECKING:
+    from swarm_tui.journal.history import JournalHistory
 
 DESCRIPTION = """\
 Open the room on a sweep: a live grid of all tests. The default is the newest sweep of this repository.
@@ -55,13 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def print_plain(folder: SweepFolder, at: str | None = None) -> int:
     """Print the sweep as plain lines, now or at an earlier moment."""
-    from swarm_tui.cli.progress import moment_in
     from swarm_tui.room.store import PastMoment, Store
     from swarm_tui.room.view import plain_lines_of
 
     store = Store(folder)
     if at is not None:
-        history, moment = moment_in(folder, at)
+        history, moment = _moment_in(folder, at)
         offset = history.moment_at(moment)
         store.show(PastMoment(offset, moment, history.state_at(offset)))
     else:
@@ -74,10 +77,16 @@ def print_plain(folder: SweepFolder, at: str | None = None) -> int:
 def show_room(folder: SweepFolder, *, is_ascii: bool = False, at: str | None = None) -> int:
     """Open the room on a sweep, now or at an earlier moment."""
     with splash(folder.name, is_ascii=is_ascii):
-        from swarm_tui.cli.progress import moment_in
         from swarm_tui.room.entry import open_room
 
-        return open_room(folder.root, ascii=is_ascii, at=moment_in(folder, at)[1] if at is not None else None)
+        return open_room(folder.root, ascii=is_ascii, at=_moment_in(folder, at)[1] if at is not None else None)
+
+
+def _moment_in(folder: SweepFolder, at: str) -> tuple[JournalHistory, float]:
+    # The first frame does not wait for the modules that fold a journal.
+    from swarm_tui.cli.progress import moment_in
+
+    return moment_in(folder, at)
 
 
 def _first_run(is_ascii: bool) -> int:

@@ -31,7 +31,8 @@ from swarm_tui.integrator.submission import (
 from swarm_tui.integrator.tip import Before, Meter, TipRun, files_with_markers, run_tip
 from swarm_tui.journal.progress_file import PROGRESS_FILE, ProgressFile
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE, IntegratorReport
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.report import IntegratorReport
 from swarm_tui.review.picking import tree_with
 from swarm_tui.review.ranking import Effect
 from swarm_tui.testing.copies import TestCopies

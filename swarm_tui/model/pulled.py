@@ -9,6 +9,9 @@ from typing import Final, Literal
 from swarm_tui.model.event import Value
 from swarm_tui.model.formatting import counted
 
+OUTCOME_FILE: Final = "testing_agent_outcome.json"
+INTEGRATOR_OUTCOME_FILE: Final = "integrator_outcome.json"
+
 
 class ChangeKind(StrEnum):
     """The kind of a change, which is the prefix of its commit message in brackets."""

@@ -32,8 +32,6 @@ from swarm_tui.model.pulled import (
 )
 from swarm_tui.model.text import plain, plain_lines
 
-OUTCOME_FILE: Final = "testing_agent_outcome.json"
-INTEGRATOR_OUTCOME_FILE: Final = "integrator_outcome.json"
 OUTCOME_SIZE_LIMIT: Final = 2_000_000
 INTEGRATOR_OUTCOME_SIZE_LIMIT: Final = 32_000_000
 """A report has about 1 kB for each fix, and some sweeps have 10,000 tests."""

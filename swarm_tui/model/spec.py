@@ -203,3 +203,8 @@ def derive_tests(sweep: str, collected: list[tuple[str, str, int]]) -> list[Swep
             SweptTest(test=test, agent=f"swarm-{sweep}-{slug}", branch=f"swarm/{sweep}/{slug}", file=file, line=line)
         )
     return tests
+
+
+def integrator_of(spec: SweepSpec) -> str:
+    """Return the name of the integrating agent of a sweep."""
+    return f"swarm-{spec.sweep}-{INTEGRATOR_SLUG}"

@@ -15,7 +15,8 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import visible
 from swarm_tui.model.formatting import counted
 from swarm_tui.model.masking import mask_pieces, mask_secrets, safe_decoded, safe_line, safe_lines
-from swarm_tui.model.report import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, AgentReport, InvalidReport, parse_report
+from swarm_tui.model.pulled import OUTCOME_FILE
+from swarm_tui.model.report import OUTCOME_SIZE_LIMIT, AgentReport, InvalidReport, parse_report
 from swarm_tui.money.events import Spending
 from swarm_tui.report.integrated import DIFF_SIZE_LIMIT, CommitDiffs
 from swarm_tui.transcripts.cast import BadRecording, Recording, parse_size

@@ -16,9 +16,8 @@ from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.commits import Diff
-from swarm_tui.model.pulled import ChangeKind
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE, ChangeKind
 from swarm_tui.model.report import (
-    INTEGRATOR_OUTCOME_FILE,
     INTEGRATOR_OUTCOME_SIZE_LIMIT,
     IntegratorReport,
     InvalidReport,

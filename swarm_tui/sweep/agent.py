@@ -20,8 +20,9 @@ from swarm_tui.limits.events import WORDS
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.pulled import PulledWork
 from swarm_tui.model.results import Result, State
+from swarm_tui.model.spec import integrator_of
 from swarm_tui.model.text import plain
-from swarm_tui.sweep.agent_context import integrator_of, recorded_address
+from swarm_tui.sweep.agent_context import recorded_address
 from swarm_tui.sweep.integrator import IntegratorJob, begin_integrator, prepare_integration
 from swarm_tui.sweep.job import Job
 from swarm_tui.sweep.launch import (

@@ -14,7 +14,7 @@ from swarm_tui.journal.events import Launched
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import Event
-from swarm_tui.model.spec import INTEGRATOR_SLUG, LOCAL_HOST, SweepSpec
+from swarm_tui.model.spec import LOCAL_HOST, SweepSpec
 from swarm_tui.sweep.watch import AgentFollower
 
 
@@ -52,10 +52,6 @@ LABEL_SWEEP: Final = "swarm_sweep"
 LABEL_TEST: Final = "swarm_test"
 LABEL_ROLE: Final = "swarm_role"
 ROLE_MAPPER: Final = "mapper"
-
-
-def integrator_of(spec: SweepSpec) -> str:
-    return f"swarm-{spec.sweep}-{INTEGRATOR_SLUG}"
 
 
 def agent_id_of(spec: SweepSpec, agent: str, launch_number: int) -> str:

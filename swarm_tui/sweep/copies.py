@@ -23,7 +23,7 @@ from swarm_tui.agents.contract import OUTPUT_FOLDER, Task
 from swarm_tui.errors import UsageError
 from swarm_tui.hosts.preparation import HostSetUp
 from swarm_tui.journal.record import TestRecord
-from swarm_tui.model.report import OUTCOME_FILE
+from swarm_tui.model.pulled import OUTCOME_FILE
 from swarm_tui.model.run_limits import own_folder
 from swarm_tui.model.spec import BASE_SLUG, SweepSpec
 from swarm_tui.sweep.agent_context import held_refs

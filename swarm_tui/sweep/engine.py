@@ -31,10 +31,9 @@ from swarm_tui.journal.folder import SweepFolder
 from swarm_tui.journal.recover import JournalOwner, RecoveredJournal, take_up_journal
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import SweepSpec, integrator_of
 from swarm_tui.review.open import review_sweep
 from swarm_tui.strength.review import strength_of_review
-from swarm_tui.sweep.agent_context import integrator_of
 from swarm_tui.sweep.context import SweepContext, agents_environment
 from swarm_tui.sweep.copies import hold_base, remove_temporary_folder
 from swarm_tui.sweep.notifications import Notifier, notifier_of

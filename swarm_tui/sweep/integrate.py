@@ -28,8 +28,8 @@ from swarm_tui.journal.folder import make_own_folder, write_beside
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.commits import FIX_PREFIX
 from swarm_tui.model.formatting import counted
-from swarm_tui.model.pulled import BLOCKING_KINDS, Escalation, EscalationKind, Location
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE, IntegratorReport, LeftOut, parse_integrator_report
+from swarm_tui.model.pulled import BLOCKING_KINDS, INTEGRATOR_OUTCOME_FILE, Escalation, EscalationKind, Location
+from swarm_tui.model.report import IntegratorReport, LeftOut, parse_integrator_report
 from swarm_tui.model.results import PULLED_RESULTS, Result, State
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain

@@ -28,16 +28,16 @@ from swarm_tui.integrator.inputs import INPUTS_FILE, IntegratorInputs, Submissio
 from swarm_tui.journal.folder import write_beside
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.model.event import INTEGRATOR_KEY
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.model.report import (
-    INTEGRATOR_OUTCOME_FILE,
     INTEGRATOR_OUTCOME_SIZE_LIMIT,
     IntegratorReport,
     parse_agents_integration,
     parse_integrator_report,
 )
-from swarm_tui.model.spec import SweepSpec
+from swarm_tui.model.spec import SweepSpec, integrator_of
 from swarm_tui.model.text import plain
-from swarm_tui.sweep.agent_context import LABEL_ROLE, LABEL_SWEEP, integrator_of
+from swarm_tui.sweep.agent_context import LABEL_ROLE, LABEL_SWEEP
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.integrate import (
     IntegratorFailed,

@@ -16,8 +16,8 @@ from swarm_tui.hosts.protocol import AgentAddress
 from swarm_tui.journal.events import Pulled, Stopped
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.work_events import Try
-from swarm_tui.model.pulled import PulledWork
-from swarm_tui.model.report import OUTCOME_FILE, AgentReport, InvalidReport, parse_report, report_of
+from swarm_tui.model.pulled import OUTCOME_FILE, PulledWork
+from swarm_tui.model.report import AgentReport, InvalidReport, parse_report, report_of
 from swarm_tui.model.results import MARKS, Result
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.model.text import plain

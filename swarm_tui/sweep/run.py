@@ -15,9 +15,8 @@ from swarm_tui.hosts.protocol import HostUnreachable
 from swarm_tui.journal.events import PollFailed, PollRecovered
 from swarm_tui.model.event import INTEGRATOR_KEY
 from swarm_tui.model.results import State
-from swarm_tui.model.spec import LOCAL_HOST
+from swarm_tui.model.spec import LOCAL_HOST, integrator_of
 from swarm_tui.sweep.agent import SWEEP_STOPPED, Agent, Checked, HostAbandoned, NoHost, Slot, Stop, run_agent
-from swarm_tui.sweep.agent_context import integrator_of
 from swarm_tui.sweep.answers import AnswerDelivery
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.guards import BudgetGuard, PatternGuard, StuckAgents, ThrottledAgents

@@ -14,8 +14,8 @@ from swarm_tui.agents.contract import Task
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
 from swarm_tui.agents.types import AgentType
 from swarm_tui.limits.events import ApiErrorKind
-from swarm_tui.model.pulled import ChangeKind, ChangeStatus, EscalationKind
-from swarm_tui.model.report import OUTCOME_FILE, OUTCOME_SIZE_LIMIT, AgentReport
+from swarm_tui.model.pulled import OUTCOME_FILE, ChangeKind, ChangeStatus, EscalationKind
+from swarm_tui.model.report import OUTCOME_SIZE_LIMIT, AgentReport
 from tests.docs import table
 
 _TASK: Final = Task(

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from swarm_tui.adapters.processes.ends import marked_processes
 from swarm_tui.journal.open import OpenedSweep
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE
 from tests.checkout_state import changes_between, state_of
 from tests.field.project import FieldProject, ReadyProject, ids_by_pytest, write_record
 from tests.isolation import IsolatedMngr, isolate_mngr

@@ -15,8 +15,7 @@ from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.open import OpenedSweep, open_sweep
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.event import TestEvent
-from swarm_tui.model.pulled import Escalation, EscalationKind, PulledChange, PulledWork
-from swarm_tui.model.report import OUTCOME_FILE
+from swarm_tui.model.pulled import OUTCOME_FILE, Escalation, EscalationKind, PulledChange, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.money.events import UsageReported

@@ -14,8 +14,7 @@ from swarm_tui.integrator.events import IntegrationFailed
 from swarm_tui.journal.append import JournalWriter
 from swarm_tui.journal.events import LogMessage, Pulled, Queued
 from swarm_tui.journal.work_events import TryFinished
-from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
-from swarm_tui.model.report import OUTCOME_FILE
+from swarm_tui.model.pulled import OUTCOME_FILE, Escalation, PulledChange, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.report.page import MARKER, content_security_policy, json_for_html, render_page, write_report
 from tests.git_project import file_contents

@@ -23,8 +23,7 @@ from swarm_tui.journal.folder import SweepFolder, create_runs_folder
 from swarm_tui.journal.work_events import TryFinished
 from swarm_tui.model.commit_messages import squash_message
 from swarm_tui.model.event import Event, TestEvent
-from swarm_tui.model.pulled import PulledChange, PulledWork
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE, PulledChange, PulledWork
 from swarm_tui.model.results import Result
 from swarm_tui.model.spec import MngrSettings, SweepSpec, SweptTest, derive_tests
 from swarm_tui.review.open import review_sweep

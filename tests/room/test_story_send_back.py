@@ -10,7 +10,7 @@ import pytest
 from swarm_tui.e2e import E2eSession
 from swarm_tui.integrator.events import Revision
 from swarm_tui.journal.events import EngineStarted, Queued
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE
 from tests.room.larder import begin_larder
 
 pytestmark = pytest.mark.slow

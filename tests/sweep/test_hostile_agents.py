@@ -19,7 +19,8 @@ from swarm_tui.adapters.processes.group import spawn_errors
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.errors import AdapterError, ResourceShortage, resource_shortage
 from swarm_tui.journal.recover import recover_journal
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE, parse_integrator_report
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.report import parse_integrator_report
 from swarm_tui.model.results import Result
 from swarm_tui.sweep.context import SweepContext
 from swarm_tui.sweep.requests import RequestHandler

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from swarm_tui.integrator.events import Integrated
-from swarm_tui.model.report import INTEGRATOR_OUTCOME_FILE
+from swarm_tui.model.pulled import INTEGRATOR_OUTCOME_FILE
 from swarm_tui.review.open import difference_of, review_sweep, revised_changes
 from swarm_tui.review.ranking import read_tip_results
 from tests.git_project import PYTEST_INI, GitProject

@@ -8,8 +8,8 @@ import pytest
 
 from swarm_tui.errors import JournalError, SwarmError
 from swarm_tui.journal.folder import find_sweep, list_sweeps, runs_folder
-from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests
-from swarm_tui.sweep.agent_context import integrator_of, session_of
+from swarm_tui.model.spec import MngrSettings, SweepSpec, derive_tests, integrator_of
+from swarm_tui.sweep.agent_context import session_of
 from swarm_tui.sweep.order import begin_sweep
 from swarm_tui.sweep.start import new_sweep_name, start_engine
 from tests.sweep.full_disk import little_space
