@@ -30,7 +30,7 @@ MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
     "money": _DATA | {"journal"},
     "questions": _DATA | {"journal", "failures"},
     "limits": _CORE,
-    "agents": _CORE | {"transcripts"},
+    "agents": _CORE | {"transcripts", "money"},
     "hosts": _CORE | {"agents"},
     "review": _CORE | {"testing"},
     "strength": _CORE | {"testing", "review"},

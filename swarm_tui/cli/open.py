@@ -20,7 +20,7 @@ DESCRIPTION = """\
 Open the room on a sweep: a live grid of all tests. The default is the newest sweep of this repository.
 Opening a sweep does not change it. You can also open a folder from another machine. Press `?` for the keys.
 
-You can set a theme, notifications and keys in $XDG_CONFIG_HOME/swarm-tui/config.toml:
+You can set a theme, notifications, prices and keys in $XDG_CONFIG_HOME/swarm-tui/config.toml:
   [room]
   theme = "nord"
   notify = "bell"                # in this terminal: "bell", "desktop" or "none"
@@ -28,6 +28,8 @@ You can set a theme, notifications and keys in $XDG_CONFIG_HOME/swarm-tui/config
   command = ["ntfy", "publish", "sweeps"]
   webhook = "https://example.org/hook"
   desktop = true
+  [prices]                       # dollars for a million tokens of a model
+  "my-model" = { input = 2, output = 8, cache_read = 0.2 }
   [keys]
   "sweep.wanted" = ["w", "n"]    # press `?` in the room for the names"""
 EXAMPLES = """\

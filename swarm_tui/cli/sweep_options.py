@@ -10,16 +10,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
+from swarm_tui.agents.prices import read_prices
 from swarm_tui.agents.types import agent_type_of_sweep
 from swarm_tui.cli.ci_output import CiOutput
 from swarm_tui.cli.open import has_terminal, show_room
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
 from swarm_tui.journal.open import OpenedSweep, open_sweep
+from swarm_tui.journal.user_files import config_file
 from swarm_tui.model.options import AGENTS, OPTIONS, Option, RunOptions
 from swarm_tui.model.spec import SweepSpec
 from swarm_tui.money.events import limit_text
 from swarm_tui.money.forecast import PastSweep, estimate_cost
+from swarm_tui.money.prices import find_price
 
 SWEEPS_READ: Final = 5
 """The number of earlier sweeps that an estimate uses."""
@@ -34,7 +37,13 @@ def say_cost(spec: SweepSpec, tests: Sequence[str], say: Callable[[str], None]) 
         return spec
     past = islice(past_sweeps(spec), SWEEPS_READ)
     estimate = estimate_cost(tests, past, has_integrator=spec.integrator == "agent")
-    if spec.has_budget and not agent_type.says_cost:
+    model = agent_type.model(spec.agent_arguments)
+    if model and find_price(read_prices(), model) is None:
+        say(f"the price of {model} is unknown, so its cost is shown as ?; add it to [prices] in {config_file()}:")
+        say(f'  "{model}" = {{ input = 2, output = 8 }}  # dollars for a million tokens')
+        if spec.has_budget:
+            say("the budget cannot be enforced without this price")
+    elif spec.has_budget and not agent_type.says_cost:
         say(f"{agent_type.title or spec.agent_type} may not report its cost; the budget is not enforced then")
     if estimate is None:
         say("cost: unknown (no earlier sweep here reported it)")

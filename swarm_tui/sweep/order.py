@@ -36,6 +36,7 @@ from swarm_tui.adapters.processes.group import how_to_get
 from swarm_tui.adapters.provision import find_mngr
 from swarm_tui.agents.login import check_arguments, check_home, check_login, check_program
 from swarm_tui.agents.packaged import local_package_dir
+from swarm_tui.agents.prices import read_prices
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.agents.types import AgentType, Login, agent_type_of
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
@@ -225,6 +226,7 @@ def check_machine(options: RunOptions) -> None:
     """Raise an error for options or missing programs that prevent a sweep in any project."""
     check_options(options)
     read_notify_settings()
+    read_prices()
     passed = {"--pass-env": options.passed_environment, "--integrator-env": options.integrator_environment}
     for flag, names in passed.items():
         unset = [name for name in names if name not in os.environ]

@@ -16,6 +16,7 @@ from msgspec import structs
 from swarm_tui.agents.contract import ARCHIVE_PATH, TRIES_PATH
 from swarm_tui.agents.judging import AgentEnd
 from swarm_tui.agents.observer import AgentObserver, Observation
+from swarm_tui.agents.prices import current_prices
 from swarm_tui.agents.summary import CallRepeats, TranscriptSummary, billed_tokens
 from swarm_tui.agents.types import AgentType
 from swarm_tui.files import appending_descriptor
@@ -30,6 +31,7 @@ from swarm_tui.model.questions import ClosedQuestion
 from swarm_tui.model.results import State
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.money.events import UsageReported, most_dollars
+from swarm_tui.money.prices import dollars_for
 from swarm_tui.questions.events import BY_TYPING, QuestionAsked, QuestionClosed
 from swarm_tui.sweep.agent_files import CommitLog, FileTail, ObservedFiles, TryReader
 from swarm_tui.transcripts.locate import choose_transcript, subagent_logs
@@ -172,6 +174,10 @@ class AgentFollower:
     _shown: AgentStateChanged | None = None
     """The last recorded state of the agent."""
     _searched_at: float = float("-inf")
+    _own_dollars: float | None = None
+    """The last sum that the agent itself reported."""
+    _own_tokens: int = 0
+    """Its tokens at that time."""
     _said_at: float = float("-inf")
     _spent_at: float = float("-inf")
     _has_written: bool = False
@@ -328,7 +334,14 @@ class AgentFollower:
         Its own sum is ignored if its tokens cannot cost that much, because the agent can write that line.
         """
         own = self.observer.dollars if self.observer is not None else None
-        summed = self._summary.dollars
+        models, summed = self._summary.models, self._summary.dollars
+        if summed is None and self.observer is not None and self.observer.models:
+            summed = dollars_for(current_prices(), models)
+        if own != self._own_dollars:
+            self._own_dollars, self._own_tokens = own, billed_tokens(models)
+        if summed is None and billed_tokens(models) > self._own_tokens:
+            # Its own sum is of an earlier turn, and the price of a model is unknown.
+            return None
         if own is None or own > most_dollars(self._summary.models):
             return summed
         return max(own, summed or 0.0)

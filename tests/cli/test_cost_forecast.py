@@ -53,9 +53,9 @@ def test_it_is_said_with_its_range(earlier: SweepContext) -> None:
 
 def test_unknown_is_said_to_be_unknown(earlier: SweepContext) -> None:
     unknown = "cost: unknown (no earlier sweep here reported it)"
-    assert said(earlier, agent_type="codex") == [unknown]
-    cannot = "codex may not report its cost; the budget is not enforced then"
-    assert said(earlier, agent_type="codex", budget=3.0) == [cannot, unknown]
+    assert said(earlier, agent_type="aider") == [unknown]
+    cannot = "aider may not report its cost; the budget is not enforced then"
+    assert said(earlier, agent_type="aider", budget=3.0) == [cannot, unknown]
     assert said(earlier, kind="fill") == [unknown]
     assert said(earlier, repository=str(Path(earlier.spec.repository).parent)) == [unknown]
 
@@ -74,3 +74,12 @@ def test_sweeps_that_cannot_be_read_or_say_nothing_are_passed_over(earlier: Swee
     later = dataclasses.replace(earlier.spec, sweep="20261119-000001")
     write_sweep(SweepFolder(runs / later.sweep), later, derive_tests(later.sweep, [(test, "", 1) for test in TESTS]))
     assert said(earlier)[0].startswith("cost: about $6.00")
+
+
+def test_unknown_price_is_reported_with_its_setting(earlier: SweepContext) -> None:
+    lines = said(earlier, agent_type="codex", agent_arguments=("-c", "model=new-model"), budget=3.0)
+    assert lines[0].startswith("the price of new-model is unknown, so its cost is shown as ?; add it to [prices] in ")
+    assert lines[1] == '  "new-model" = { input = 2, output = 8 }  # dollars for a million tokens'
+    assert lines[2] == "the budget cannot be enforced without this price"
+    known = said(earlier, agent_type="codex", agent_arguments=("-c", "model=gpt-5.5"), budget=3.0)
+    assert known == ["cost: unknown (no earlier sweep here reported it)"]

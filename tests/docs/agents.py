@@ -9,14 +9,16 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Final
 
+from swarm_tui.adapters.provision import PLUGIN_PACKAGES
 from swarm_tui.agents import contract
 from swarm_tui.agents.contract import Task
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, render_prompt
-from swarm_tui.agents.types import AgentType
+from swarm_tui.agents.types import AgentType, agent_type_of
 from swarm_tui.limits.events import ApiErrorKind
 from swarm_tui.model.pulled import OUTCOME_FILE, ChangeKind, ChangeStatus, EscalationKind
 from swarm_tui.model.report import OUTCOME_SIZE_LIMIT, AgentReport
 from tests.docs import table
+from tests.openai.installed import VERSIONS
 
 _TASK: Final = Task(
     sweep="20261118-061200",
@@ -33,6 +35,43 @@ _TASK: Final = Task(
 )
 
 
+_PROGRAMS: Final = (
+    (
+        "tested version",
+        ".".join(map(str, agent_type_of("claude").tested_version)),
+        *(VERSIONS[name] for name in ("codex", "opencode")),
+    ),
+    ("mngr plugin", *(f"`{PLUGIN_PACKAGES[name]}`" for name in ("claude", "codex", "opencode"))),
+    ("state, permission requests and last words", "session file, hook", "session log, hook", "our plugin"),
+    (
+        "`--permissions allow`",
+        "reads, edits and runs commands without asking",
+        "Codex's sandbox: writes only to the copy and the state folder",
+        "asks only for files outside of the copy; there is no sandbox",
+    ),
+    ("`--permissions ask`", "asks before edits and commands", "read-only sandbox", "asks before edits and commands"),
+    (
+        "policy of the repository",
+        "applies, with the permissions of its settings",
+        "ignored: arguments take precedence",
+        "ignored, with all of its `opencode.json`",
+    ),
+    (
+        "settings of the user",
+        "used",
+        "model, provider and reasoning effort are used",
+        "used, except for permissions",
+    ),
+    ("questions with options", "answered in the inbox", "not available in Codex", "answered in the inbox"),
+    ("retries of requests are shown", "yes", "no, only the failed turn", "yes"),
+    ("end of a limit", "yes, for subscriptions", "yes, for subscriptions", "yes, if the server sends `retry-after`"),
+    ("cost", "session log, price table", "session log, price table", "opencode's own figure"),
+    ("memory per agent", "not measured", "160 MB", "1 GB, and 90 MB of disk"),
+    ("copies", "mirror, worktree", "mirror only", "mirror; worktree is untested"),
+    ("needs at each start", "", "", "an npm registry, or a minute without one"),
+)
+
+
 def agents_page() -> str:
     """Return the page as Markdown."""
     lines = [
@@ -41,9 +80,15 @@ def agents_page() -> str:
         "`swarm-tui run --agent TYPE` supports any agent type of mngr. An agent gets a copy of the repository,",
         "a prompt, and a pytest plugin that records each try. It submits one archive with its commits and",
         "its report. swarm-tui prefers data of pytest, git and the process to the report. The specifics of a type",
-        "(session files, login, questions) are one module in `swarm_tui/agents/kinds`:",
+        "(session files, login, questions) are one module in `swarm_tui/agents/types`:",
         "",
         f"> {' '.join((AgentType.__doc__ or '').split())}",
+        "",
+        "## Supported programs",
+        "",
+        *table(("", "Claude Code", "Codex", "opencode"), _PROGRAMS),
+        "",
+        "Other agent types of mngr work without permissions, questions from the inbox, states and cost.",
         "",
         "## Shared names",
         "",

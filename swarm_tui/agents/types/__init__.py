@@ -189,6 +189,10 @@ class AgentType:
         """Where the agent writes its transcript."""
         return TranscriptSources((self.name,))
 
+    def model(self, arguments: Sequence[str]) -> str:
+        """Return the model that agents with these arguments use; "" if the program chooses it, or reports its cost."""
+        return ""
+
     def argument_problem(self, arguments: Sequence[str]) -> tuple[str, str]:
         """Return why agents cannot be launched with these arguments, and a hint; both are "" if they can."""
         return "", ""
@@ -226,6 +230,10 @@ class AgentType:
     def prepare_command(self, start: AgentStart) -> tuple[str, ...]:
         """Return the arguments for mngr, and write the files that they name."""
         return start.arguments
+
+    def create_arguments(self, start: AgentStart, permissions: str) -> tuple[str, ...]:
+        """Return the arguments of `mngr create` for its settings, and write the files that they name."""
+        return ()
 
     def variables(self, arguments: Sequence[str], *, is_root: bool) -> dict[str, str]:
         """Return the environment variables that an agent with these arguments requires."""

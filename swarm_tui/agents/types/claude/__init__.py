@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -159,6 +160,12 @@ class ClaudeType(AgentType):
     @property
     def transcript_sources(self) -> TranscriptSources:
         return TranscriptSources(("claude",), _SESSION_LOGS)
+
+    def model(self, arguments: Sequence[str]) -> str:
+        named = [word for flag, word in pairwise(arguments) if flag == "--model"]
+        named += [word.removeprefix("--model=") for word in arguments if word.startswith("--model=")]
+        # Claude Code chooses the version of an alias, such as opus.
+        return named[-1] if named and named[-1].startswith("claude-") else ""
 
     def home_problem(self, environment: Mapping[str, str]) -> str:
         home = Path(environment.get("HOME") or Path.home())

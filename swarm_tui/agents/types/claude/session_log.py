@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from swarm_tui.agents.prices import current_prices
 from swarm_tui.agents.summary import TranscriptSummary, last_line_of, number_of
 from swarm_tui.model.text import plain, plain_lines
 from swarm_tui.money.events import MOST_TOKENS, ModelTokens
+from swarm_tui.money.prices import find_price
 
 QUESTION_LIMIT: Final = 2_000
 # The blocks of a message follow each other closely, even if a subagent's messages come in between.
@@ -18,30 +19,11 @@ _MESSAGES_KEPT: Final = 64
 _MODELS_KEPT: Final = 8
 _OTHER_MODELS: Final = "other models"
 _CACHE_KEYS: Final = ("cache_read_input_tokens", "cache_creation_input_tokens")
-_DATE_OF_MODEL: Final = re.compile(r"-20\d{6}$")
-
-
-class ModelPrice(NamedTuple):
-    """Dollars per million tokens."""
-
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
-    cache_write_1h: float
-
-
-PRICES: Final = {
-    "claude-opus-5-5": ModelPrice(4, 20, 0.2, 5, 8),
-    "claude-sonnet-4-5": ModelPrice(3, 15, 0.3, 3.75, 6),
-    "claude-haiku-4-5": ModelPrice(1, 5, 0.1, 1.25, 2),
-}
-"""As in Claude Code 2.1.293. Each model has its own price for cache reads."""
 
 
 def dollars_of(model: str, usage: Mapping[str, Any]) -> float | None:
     """Return the cost of a request; None if the price of the model is unknown."""
-    price = PRICES.get(_DATE_OF_MODEL.sub("", model))
+    price = find_price(current_prices(), model)
     if price is None:
         return None
     written, written_1h = _count(usage, "cache_creation_input_tokens"), _written_for_an_hour(usage)

@@ -27,6 +27,7 @@ class CodexType(AgentType):
 
     AGENT_TYPES = ("codex",)
     title = "Codex"
+    says_cost = True
     program = "codex"
     process = "codex"
     environment_patterns = (
@@ -79,6 +80,10 @@ class CodexType(AgentType):
                 "use env_key or env_http_headers in its table, and export the variable",
             )
         return "", ""
+
+    def model(self, arguments: Sequence[str]) -> str:
+        used = codex_settings.with_overrides(codex_settings.read_settings(os.environ), arguments)
+        return str(used.get("model") or "")
 
     def argument_check(self, arguments: Sequence[str]) -> tuple[str, ...]:
         return ("codex", *self._with_settings(arguments, os.environ), "app-server", "--print-startup-config")
