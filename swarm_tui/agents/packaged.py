@@ -93,7 +93,7 @@ def write_command(package_dir: PackageDir) -> str:
 def write_hook_settings(package_dir: PackageDir, more: Mapping[str, object]) -> str:
     """Write a settings file that makes Claude Code run our hook, separate from the settings of project and user."""
     settings = {**hook.hook_settings(package_dir.python, package_dir.hook), **more}
-    _write_shared(package_dir.folder / "claude-settings.json", json.dumps(settings, indent=1))
+    write_shared(package_dir.folder / "claude-settings.json", json.dumps(settings, indent=1))
     return package_dir.path("claude-settings.json")
 
 
@@ -113,11 +113,11 @@ def _write_program(package_dir: PackageDir, name: str, module: str) -> str:
     python, path = package_dir.python, package_dir.folder / name
     if re.search(r"\s", python) or len(python) > _SHEBANG_LIMIT:
         raise UsageError(f"cannot start {path.name} with {python}", "install swarm-tui in a short path without spaces")
-    _write_shared(path, _PROGRAM.format(python=python, package=package_dir.package, module=module), mode=0o700)
+    write_shared(path, _PROGRAM.format(python=python, package=package_dir.package, module=module), mode=0o700)
     return package_dir.path(name)
 
 
-def _write_shared(path: Path, content: str, *, mode: int = 0o600) -> Path:
+def write_shared(path: Path, content: str, *, mode: int = 0o600) -> Path:
     """Replace a file that every launch writes. Launches are concurrent, so each uses its own draft."""
     with replacing(path, is_synced=False) as draft:
         os.fchmod(draft.fileno(), mode)

@@ -123,7 +123,9 @@ class IntegratorJob:
         if self.by == "agent":
             template = Path(spec.integrator_prompt) if spec.integrator_prompt else None
             write_prompt(Path(around.folder), render_integrator_prompt(template, self.inputs, root))
-            command = self.kind.prepare_command(agent_start(spec, around.package_dir, address, None))
+            start = agent_start(spec, around.package_dir, address, None)
+            command = self.kind.prepare_command(start)
+            words += self.kind.create_arguments(start, spec.permissions)
             message = self.kind.message(prompt_path(address))
             python = make_agent_python(spec, context.folder, folder, address.host)
             environment = environment_for(spec, address, around, has_task=False) | python.variables

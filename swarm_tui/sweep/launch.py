@@ -266,11 +266,12 @@ def create_request(
     task.write(folder / TASK_FILE)
     write_prompt(folder, asked + note_section(record.note))
     kind = agent_type_of_sweep(spec)
+    start = agent_start(spec, around.package_dir, address, around.task_file)
     prompt_words = around.prompt_words() if kind.message("") is not None else ()
     request = CreateRequest(
         name=record.agent,
         agent_type=kind.mngr_type,
-        command=kind.prepare_command(agent_start(spec, around.package_dir, address, around.task_file)),
+        command=kind.prepare_command(start),
         source=Path(spec.repository),
         transfer="git-worktree" if spec.transfer == "worktree" else "git-mirror",
         base=record.revision.tip if record.revision is not None else spec.base,
@@ -282,6 +283,7 @@ def create_request(
         is_approved=True,
         extra_arguments=(
             *place_words(spec, address),
+            *kind.create_arguments(start, spec.permissions),
             *prompt_words,
             *preparation_words(spec, record.number, around.host_setup),
         ),

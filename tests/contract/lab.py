@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from swarm_tui.money.prices import ModelPrice, Prices
 from tests.claude.installed import claude_folder
 from tests.claude.lab import KEY, make_project
 from tests.claude.plays import play
@@ -21,6 +22,7 @@ from tests.programs import require_program, skip_without_program
 from tests.sweep.sweeping import Program, offline
 
 MODEL: Final = "gpt-5.5"
+PRICES: Final = {MODEL: ModelPrice(5, 30, 0.5, 5, 5), "model-1": ModelPrice(2, 8, 0.5, 2, 2)}
 SCRIPTED_KEY: Final = "any-word"
 
 
@@ -32,6 +34,8 @@ class AgentLab:
     project: GitProject
     program: Program
     model: ScriptedModel | OpenAIModel | None
+    prices: Prices = field(default_factory=dict)
+    """The prices of the models that its programs use."""
     words: Sequence[str] = field(default=())
     """Arguments of `run` that this lab needs."""
 
@@ -63,7 +67,7 @@ def agent_lab(
     home = Path(environment["HOME"])
     if agent_type == "offline":
         words = offline(str(_write_records(root.with_name("records"))))
-        yield AgentLab(agent_type, project, Program(root, environment), None, words)
+        yield AgentLab(agent_type, project, Program(root, environment), None, words=words)
         return
     with ScriptedModel(play) if agent_type == "claude" else OpenAIModel() as model:
         words = ()
@@ -75,9 +79,8 @@ def agent_lab(
             _write_codex_settings(home, model.url)
         else:
             environment["SCRIPTED_KEY"] = SCRIPTED_KEY
-            words = ("--pass-env", "SCRIPTED_KEY")
             _write_opencode_settings(home, model.url)
-        yield AgentLab(agent_type, project, Program(root, environment), model, words)
+        yield AgentLab(agent_type, project, Program(root, environment), model, PRICES, words)
 
 
 RECORDS: Final = {

@@ -14,16 +14,24 @@ from swarm_tui.journal.events import AgentStateChanged
 from swarm_tui.journal.record import TestRecord
 from swarm_tui.limits.events import ApiErrorKind
 from swarm_tui.model.results import Result, State
+from swarm_tui.money.events import ModelTokens
+from swarm_tui.money.prices import dollars_for
 from tests.claude.scripted_model import Refusal, Request, ScriptedModel
 from tests.claude.sweep import AgentSweep
 from tests.contract.lab import AgentLab, agent_lab
 from tests.isolation import isolate_mngr
 from tests.openai.installed import mngr_with_plugins
+from tests.openai.scripted_model import OpenAIModel
 
 pytestmark = pytest.mark.slow
 
 WITH_MODEL: Final = ("clean", "fixed", "permission", "question", "limited")
-SITUATIONS: Final = {"claude": WITH_MODEL, "codex": WITH_MODEL, "offline": ("clean", "fixed", "question")}
+SITUATIONS: Final = {
+    "claude": WITH_MODEL,
+    "codex": (*WITH_MODEL, "cost"),
+    "opencode": (*WITH_MODEL, "cost"),
+    "offline": ("clean", "fixed", "question"),
+}
 TEST_OF: Final = {
     "clean": "total_clean",
     "fixed": "vat_fixed",
@@ -81,10 +89,12 @@ def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     with contextlib.ExitStack() as stack:
         mngr = stack.enter_context(isolate_mngr(mngr_with_plugins()))
         root = tmp_path_factory.mktemp(agent_type) / "shop"
-        lab = stack.enter_context(agent_lab(agent_type, mngr, root, [TEST_OF[name] for name in situations]))
+        lab = stack.enter_context(
+            agent_lab(agent_type, mngr, root, [TEST_OF[name] for name in situations if name in TEST_OF])
+        )
         if lab.model is not None:
             lab.model.guard = LimitedAgent()
-        words = ("--slots", "3", "--integrator", "none", *lab.words)
+        words = ("--slots", "2" if agent_type == "opencode" else "3", "--integrator", "none", *lab.words)
         sweep = stack.enter_context(contextlib.closing(AgentSweep(lab.program, agent_type, *words)))
         permission = None
         if "permission" in situations:
@@ -147,6 +157,14 @@ def test_tokens_equal_those_of_the_model(finished: FinishedSweep) -> None:
             used = [(each.input, each.output, each.cache_read) for each in models]
             served = [(each.input, each.output, each.cache_read) for each in openai.served]
             assert totals(used) == totals(served)
+
+
+def test_cost_equals_that_of_the_model(finished: FinishedSweep) -> None:
+    finished.require("cost")
+    assert isinstance(finished.lab.model, OpenAIModel)
+    served = [ModelTokens(each.model, each.input, each.output, each.cache_read) for each in finished.lab.model.served]
+    shown = [record.dollars for record in finished.sweep.state().tests()]
+    assert sum(filter(None, shown)) == pytest.approx(dollars_for(finished.lab.prices, served), rel=1e-6)
 
 
 def test_transcript_has_the_last_message(finished: FinishedSweep) -> None:
