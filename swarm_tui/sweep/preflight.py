@@ -18,7 +18,7 @@ from swarm_tui.adapters.git.objects import ObjectSpace
 from swarm_tui.adapters.git.working_tree import ignored_project_files
 from swarm_tui.adapters.pytest import Collected, SetUpFailed, TestRun, pytest_argument
 from swarm_tui.errors import AdapterError, SwarmError, UsageError
-from swarm_tui.model.formatting import counted
+from swarm_tui.model.formatting import counted, named
 from swarm_tui.model.options import RunOptions
 from swarm_tui.model.results import Baseline, classify, summarize
 from swarm_tui.model.text import plain
@@ -298,11 +298,10 @@ class Preflight:
             raise SwarmError("\n  ".join([f"a fresh copy cannot run {tests}", *sentences]))
         for sentence in sentences:
             self._progress(f"left out: {sentence}")
-        ignored = [] if self._options.setup else [plain(path, 100) for path in self._missing_paths()]
+        ignored = [] if self._options.setup else self._missing_paths()
         if ignored:
-            more = f" and {len(ignored) - FILES_NAMED} more" if len(ignored) > FILES_NAMED else ""
-            named = ", ".join(ignored[:FILES_NAMED])
-            self._progress(f"ignored by git and missing in copies: {named}{more} (--setup can create them)")
+            paths = named(ignored, FILES_NAMED)
+            self._progress(f"ignored by git and missing in copies: {paths} (--setup can create them)")
         self._progress(f"preflight: {counted(len(kept.tests), 'test')} ({self._seconds:.1f} s)")
 
     def _missing_paths(self) -> list[str]:

@@ -18,7 +18,7 @@ from swarm_tui.adapters.git.working_tree import files_below, ignored_files, igno
 from swarm_tui.adapters.pytest import Collected, first_exception
 from swarm_tui.errors import UsageError
 from swarm_tui.files import open_regular, read_regular
-from swarm_tui.model.formatting import counted
+from swarm_tui.model.formatting import counted, named
 from swarm_tui.model.text import plain, read_python
 from swarm_tui.sweep.collect import missed_variable
 from swarm_tui.testing.traced import without_case
@@ -265,11 +265,10 @@ def refuse_ignored_modules(facts: CopyFacts) -> None:
     if not facts.ignored_modules:
         return
     paths = sorted(facts.ignored_modules)
-    named = ", ".join(plain(path, 200) for path in paths[:FILES_NAMED])
-    more = f" and {len(paths) - FILES_NAMED} more" if len(paths) > FILES_NAMED else ""
     are, them = ("is", "it") if len(paths) == 1 else ("are", "them")
     raise UsageError(
-        f"{named}{more} {are} ignored by git, so the agents' copies lack {them}, and the project imports {them}",
+        f"{named(paths, FILES_NAMED)} {are} ignored by git, so the agents' copies lack {them},"
+        f" and the project imports {them}",
         f"add {facts.setup_option(paths)}, or commit {them}",
     )
 
@@ -310,8 +309,8 @@ def _cause(file: str, text: str, facts: CopyFacts) -> Cause:
         return Cause(f"your changes of {plain(file, 200)} are not committed", start)
     settings = sorted(path for path in facts.changed if path.endswith((".toml", ".ini", ".cfg", "conftest.py")))
     if settings:
-        named = ", ".join(plain(path, 200) for path in settings[:FILES_NAMED])
-        return Cause(f"pytest does not find them without your uncommitted changes of {named}", start)
+        changed = named(settings, FILES_NAMED)
+        return Cause(f"pytest does not find them without your uncommitted changes of {changed}", start)
     return _UNKNOWN
 
 
