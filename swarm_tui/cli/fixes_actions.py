@@ -325,7 +325,7 @@ def strength_as_json(strength: TestStrength, claim: str) -> dict[str, Any]:
     return {
         **strength.model_dump(mode="json"),
         "is_weaker": strength.is_weaker,
-        "is_toothless": strength.detects_nothing,
+        "detects_nothing": strength.detects_nothing,
         "words": strength.words,
         "claim": claim,
     }

@@ -100,7 +100,7 @@ def test_comparison_lines() -> None:
         "start: green          3                     2",
         "start: unknown        1                     1",
         "clean                 1                     0",
-        "failed                0                     1",
+        "error                 0                     1",
         "impl fix              1                     0",
         "queued                4                     5",
         "fixes                 2, 2 kept             0",

@@ -70,7 +70,7 @@ async def test_second_visit_shows_changes_in_one_line(folder: SweepFolder, tmp_p
     absence = LastVisitSummary(loaded(folder), tmp_path)
     await absence.read()
     assert absence.why_nothing() == ""
-    assert re.fullmatch(r"since [\d: -]+: 5 done \(5 failed\), 1 asks, 1 pattern of 5, \$\d+\.\d\d", absence.line)
+    assert re.fullmatch(r"since [\d: -]+: 5 done \(5 errors\), 1 question, 1 pattern of 5, \$\d+\.\d\d", absence.line)
 
 
 async def test_position_is_not_saved_without_state_folder(folder: SweepFolder) -> None:
@@ -101,7 +101,7 @@ def test_user_returns_and_opens_changed_test(folder: SweepFolder, tmp_path: Path
         assert terminal.wait_for_end() == 0
     go_on(folder)
     with ProgramTerminal(command, environment=environment, folder=tmp_path) as terminal:
-        terminal.wait_for(re.compile(r"since [\d: A-Za-z-]+: 5 done \(5 failed\), 1 asks, 1 pattern of 5"))
+        terminal.wait_for(re.compile(r"since [\d: A-Za-z-]+: 5 done \(5 errors\), 1 question, 1 pattern of 5"))
         terminal.press("S")
         terminal.wait_until(lambda screen: screen.has("5 with the same cause") and screen.has("Which port?"))
         terminal.press("Enter")

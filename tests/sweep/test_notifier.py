@@ -110,7 +110,7 @@ async def test_a_message_says_all_since_the_one_before(tmp_path: Path) -> None:
     assert away.messages == []
     await away.pass_time(GATHERED_FOR)
     (first,) = away.messages
-    assert first["text"] == "1 done, 1 asks, $1.50"
+    assert first["text"] == "1 done, 1 question, $1.50"
     assert (first["kinds"], first["sweep"], first["dollars"]) == ({"question": 1}, away.context.spec.sweep, 1.5)
     assert first["events"][0] | {"at": 0} == {
         "kind": "question", "at": 0, "test": a, "text": "waits for an answer: May I?"
@@ -120,7 +120,7 @@ async def test_a_message_says_all_since_the_one_before(tmp_path: Path) -> None:
     await away.pass_time(1.0)
     assert len(away.messages) == 1
     await away.pass_time(APART)
-    assert away.messages[1]["text"] == "1 done (1 failed)"
+    assert away.messages[1]["text"] == "1 done (1 error)"
 
 
 async def test_while_nobody_comes_the_pauses_grow(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ async def test_while_nobody_comes_the_pauses_grow(tmp_path: Path) -> None:
     assert len(away.messages) == len(sent) + 1
 
 
-async def test_an_alarm_goes_the_same_way_in_its_own_words(tmp_path: Path) -> None:
+async def test_alert_is_sent_like_other_notifications(tmp_path: Path) -> None:
     away = Away(tmp_path)
     away.context.record(AlertRaised(cause="no port \x1b[31m", tests=tuple(away.tests[:5])))
     for test in away.tests[:5]:
@@ -149,7 +149,7 @@ async def test_an_alarm_goes_the_same_way_in_its_own_words(tmp_path: Path) -> No
     await away.pass_time(APART)
     (message,) = away.messages
     assert message["kinds"] == {"alert": 1, "error": 5}
-    assert message["text"].startswith("5 tests with the same cause: no port, 5 done (5 failed)")
+    assert message["text"].startswith("5 tests with the same cause: no port, 5 done (5 errors)")
 
 
 async def test_what_a_room_has_shown_is_not_told(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ async def test_what_a_room_has_shown_is_not_told(tmp_path: Path) -> None:
     away.fail(c)
     await away.pass_time(1.0)
     await away.pass_time(GATHERED_FOR)
-    assert [message["text"] for message in away.messages] == ["1 done (1 failed)"]
+    assert [message["text"] for message in away.messages] == ["1 done (1 error)"]
 
 
 async def test_a_question_that_was_answered_is_no_news(tmp_path: Path) -> None:

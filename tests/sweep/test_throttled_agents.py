@@ -131,7 +131,7 @@ async def test_a_lost_login_is_one_notice_and_holds_the_queue_until_it_is_releas
     assert {(event.by, event.error) for event in sent} == {(OURS, "")}
 
 
-@pytest.mark.parametrize("trouble", [LOST, LIMITED, structs.replace(LIMITED, has_given_up=False)])
+@pytest.mark.parametrize("api_error", [LOST, LIMITED, structs.replace(LIMITED, has_given_up=False)])
 async def test_claim_of_one_agent_slows_no_others(tmp_path: Path, api_error: ApiError) -> None:
     claim = structs.replace(api_error, is_claim=True, until=time.time() + 9_000.0)
     trial = Trial(tmp_path, 4, queued=4)
