@@ -22,6 +22,7 @@ from swarm_tui.money.events import (
     NOTHING_SPENT,
     AgentOverBudget,
     BudgetReached,
+    BudgetUnknownPrice,
     ModelTokens,
     Spending,
     UsageReported,
@@ -76,6 +77,14 @@ def test_rounding_error_still_reaches_budget() -> None:
         state.apply(UsageReported(test=str(number), dollars=0.1, tokens=1))
     assert state.spending.dollars < 1.0
     assert [event.type for event in due_events(state, [])] == ["budget_reached"]
+
+
+@pytest.mark.parametrize("limits", [{"budget": 1.0}, {"each": 1.0}])
+def test_unknown_price_is_reported_once_for_budget(limits: dict[str, float]) -> None:
+    state = started(**limits).apply_all([UsageReported(test="a", tokens=5)])
+    due = list(due_events(state, []))
+    assert due == [BudgetUnknownPrice(tokens=5)]
+    assert list(due_events(state.apply_all(due), [])) == []
 
 
 def test_no_budget_gives_no_events() -> None:

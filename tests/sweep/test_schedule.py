@@ -82,6 +82,8 @@ def test_of_a_group_only_one_is_at_work() -> None:
         return next_launches(QUEUE, records, slots=9, taken=0, creating=0)
 
     assert choose_now() == ["t0", "t2", "t3"]
+    beside_checks = next_launches(QUEUE, records, slots=9, taken=0, creating=0, groups_at_work=["port"])
+    assert beside_checks == ["t2", "t3", "t5"]
     for living in (State.LAUNCHING, State.RUNNING, State.WAITING, State.PULLING):
         records["t0"] = structs.replace(records["t0"], state=living)
         assert choose_now() == ["t2", "t3", "t5"]
