@@ -368,12 +368,16 @@ class RunOptions:
         commands=_RUN,
     )
     build_arguments: tuple[str, ...] = _option(
-        (), "--build-arg", "pass this argument to the provider that creates hosts, such as cpu=2", "ARG", commands=_RUN
+        (),
+        "--build-arg",
+        "pass this argument to the provider that builds hosts: a folder with a Dockerfile, or cpu=2 for Modal",
+        "ARG",
+        commands=_RUN,
     )
     start_arguments: tuple[str, ...] = _option(
         (),
         "--start-arg",
-        "pass this argument to the provider that starts hosts, such as --cpus=2",
+        "pass this argument to the provider that starts hosts, such as --cpus=2 or --memory=4g for docker",
         "ARG",
         commands=_RUN,
     )

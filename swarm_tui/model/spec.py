@@ -110,6 +110,10 @@ class SweepSpec(RunOptions):
     """The connections to the hosts of `--host`; empty if agents run on this machine."""
     new_host_dir: str = ""
     """mngr's folder on the hosts that are created for the sweep."""
+    new_host_backend: str = ""
+    """The backend of their provider in mngr's settings, such as docker."""
+    dockerfile: str = ""
+    """The Dockerfile from which they are built; empty if the user or mngr chooses the image."""
     integrator: Literal["builtin", "agent", "none"] = "builtin"
     measures_strength: bool = False
     verifies: bool = False

@@ -60,7 +60,8 @@ async def make_host(context: SweepContext, name: str, host_dir: str) -> tuple[Ho
     address = keeper_address(spec, name, host_dir)
     source = context.folder.root.absolute() / "hosts" / f"{host}-empty"
     await asyncio.to_thread(_make_empty_repository, source)
-    life = ("--timeout=" + str(MODAL_LIFE),) if provider == "modal" else ()
+    life = ("--timeout=" + str(MODAL_LIFE),) if spec.new_host_backend == "modal" else ()
+    image = await asyncio.to_thread(_write_dockerfile, context) if spec.dockerfile else ()
     request = CreateRequest(
         name=address.name,
         command=("sh", "-c", _KEEP),
@@ -71,7 +72,7 @@ async def make_host(context: SweepContext, name: str, host_dir: str) -> tuple[Ho
         new_host=NewHost(
             idle_timeout=IDLE_TIMEOUT,
             labels={LABEL_KEEPS: spec.sweep},
-            build_arguments=(*life, *spec.build_arguments),
+            build_arguments=(*life, *image, *spec.build_arguments),
             start_arguments=spec.start_arguments,
         ),
         extra_arguments=("--id", address.agent_id),
@@ -89,6 +90,15 @@ def _make_empty_repository(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         repository = init_repository(folder, branch="main", identity=("swarm-tui", "swarm-tui@localhost"))
         repository.run("commit", "--quiet", "--allow-empty", "--message=Nothing")
+
+
+def _write_dockerfile(context: SweepContext) -> tuple[str, ...]:
+    """Write the Dockerfile of the sweep, and return the arguments that build its hosts from it."""
+    folder = context.folder.root.absolute() / "hosts" / "image"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Dockerfile").write_text(context.spec.dockerfile)
+    # Without this, docker keeps the container of a step that fails.
+    return "--force-rm", str(folder)
 
 
 def _access_of(keeper: AgentDetails | None, name: str, provider: str, host_dir: str) -> HostSettings:

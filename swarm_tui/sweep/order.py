@@ -40,7 +40,7 @@ from swarm_tui.agents.prices import read_prices
 from swarm_tui.agents.prompting import MAPPER_TEMPLATE, check_template, render_prompt
 from swarm_tui.agents.types import AgentType, Login, agent_type_of
 from swarm_tui.errors import JournalError, ProgramMissing, UsageError
-from swarm_tui.hosts.creation import check_provider, check_provider_options
+from swarm_tui.hosts.creation import NewHosts, check_provider, check_provider_options, default_dockerfile
 from swarm_tui.hosts.preparation import AgentPaths
 from swarm_tui.hosts.registry import open_hosts
 from swarm_tui.journal.folder import SweepFolder, runs_folder
@@ -77,6 +77,8 @@ class CheckedOrder:
     mngr_warning: str = ""
     access: tuple[HostSettings, ...] = ()
     new_host_dir: str = ""
+    new_host_backend: str = ""
+    dockerfile: str = ""
     parent_type: str = ""
     is_cost_imputed: bool = False
     needed_environment: tuple[str, ...] = ()
@@ -118,15 +120,21 @@ async def _check_mngr(order: CheckedOrder, given: str | MngrSettings | None) -> 
         settings, warning = current_settings(program.path), program.warning
     host_dir = Path(settings.host_dir or "~/.mngr").expanduser()
     access = tuple(_access(options, host_dir, repository.root))
-    new_host_dir = ""
+    new_hosts = NewHosts("", "", False)
     if options.provider != LOCAL_HOST:
         # The provider may need variables.
         environment = mngr_environment(settings, passed_variables(options.passed_environment))
         mngr = Mngr(settings.path, environment, repository.root)
-        new_host_dir = await check_provider(mngr, options.provider, host_dir, repository.root)
+        new_hosts = await check_provider(mngr, options.provider, host_dir, repository.root)
     parents = AgentTypes(host_dir, repository.root).parents()
     agent_type = agent_type_of(options.agent_type, parents.get(options.agent_type, ""))
     needed = agent_type.needed_variables(os.environ)
+    is_elsewhere = bool(options.hosts) or options.provider != LOCAL_HOST
+    if is_elsewhere and not agent_type.is_ours and shutil.which("rsync") is None:
+        raise ProgramMissing(
+            "rsync is not installed, but mngr copies the files of agents on hosts with it", how_to_get("rsync")
+        )
+    has_default_image = new_hosts.backend == "docker" and not new_hosts.has_image and not options.build_arguments
     login = await _check_agent_type(order, agent_type, frozenset(parents), settings, needed)
     read = partial(repository.read_file, order.base)
     if problem := await asyncio.to_thread(agent_type.project_problem, read):
@@ -136,7 +144,9 @@ async def _check_mngr(order: CheckedOrder, given: str | MngrSettings | None) -> 
         mngr=settings,
         mngr_warning=warning,
         access=access,
-        new_host_dir=new_host_dir,
+        new_host_dir=new_hosts.host_dir,
+        new_host_backend=new_hosts.backend,
+        dockerfile=default_dockerfile(agent_type) if has_default_image else "",
         parent_type=parents.get(options.agent_type, ""),
         is_cost_imputed=login.is_subscription,
         needed_environment=needed,
@@ -195,6 +205,10 @@ async def report_order(order: CheckedOrder, progress: Progress) -> None:
     """Report mngr's warning, and that agents do not get uncommitted changes."""
     if order.mngr_warning:
         progress(f"warning: {order.mngr_warning}")
+    if order.dockerfile:
+        progress("new hosts are built from this Dockerfile; to use another, name its folder with --build-arg=FOLDER")
+        for line in order.dockerfile.splitlines():
+            progress(f"    {line}")
     dirty = await asyncio.to_thread(order.project.dirty_paths)
     if dirty:
         changes = counted(len(dirty), "uncommitted change")

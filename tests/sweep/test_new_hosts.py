@@ -59,8 +59,9 @@ async def test_a_host_is_made_held_and_given_back(
     tmp_path: Path, isolated_mngr: IsolatedMngr, machines: LoopbackPool
 ) -> None:
     context = context_of(tmp_path, isolated_mngr)
-    host_dir = await check_provider(isolated_mngr.adapter, "loopback", isolated_mngr.host_dir, None)
-    context.spec = dataclasses.replace(context.spec, new_host_dir=host_dir)
+    new = await check_provider(isolated_mngr.adapter, "loopback", isolated_mngr.host_dir, None)
+    assert (new.backend, new.has_image) == ("loopback", False)
+    context.spec = dataclasses.replace(context.spec, new_host_dir=new.host_dir)
     pool = HostPool(is_growing=True)
     hosts = HostCreation(context, pool)
     async with asyncio.TaskGroup() as group:

@@ -100,6 +100,9 @@ class AgentType:
     program: ClassVar[str] = ""
     """The program that must be installed and supports --version; empty if unknown."""
 
+    install_command: ClassVar[str] = ""
+    """The command that installs the program, as root on Debian, in the version whose dialogs mngr recognizes."""
+
     process: ClassVar[str] = ""
     """The name of its process in `ps`; empty for the first word of its command."""
 

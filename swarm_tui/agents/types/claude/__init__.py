@@ -138,6 +138,10 @@ class ClaudeType(AgentType):
     needed_version = (2, 1)
     # CLAUDE_CODE_VERSION in imbue-mngr-claude 0.3
     tested_version = (2, 1, 293)
+    install_command = (
+        "apt-get update && apt-get install -y --no-install-recommends nodejs npm"
+        " && npm install --global @anthropic-ai/claude-code@2.1.293 && rm -rf /var/lib/apt/lists/*"
+    )
     login_hint = "run `claude` and log in, or export ANTHROPIC_API_KEY, which is passed only to agents"
     login_command = ("claude", "auth", "status")
     dialog_signs = (
