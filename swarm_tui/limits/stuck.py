@@ -57,7 +57,8 @@ def why_stuck(record: TestRecord, typical: TypicalAgent, now: float, *, repeated
 
     `repeated` is the tool call that the agent has repeated most, `times` times without a new call in between.
     """
-    if record.state is not State.RUNNING or record.has_api_error:
+    is_unknown = record.stale_since is not None
+    if record.state is not State.RUNNING or record.has_api_error or is_unknown:
         return ""
     if times >= CALLS_ALIKE:
         return f"the same call {times} times: {repeated}"

@@ -71,6 +71,10 @@ def test_only_running_agent_can_be_stuck() -> None:
         assert why_stuck(record, USUAL, NOW, repeated="Bash ls", times=50) == ""
 
 
+def test_agent_on_silent_host_is_not_stuck() -> None:
+    assert why_stuck(structs.replace(silent(50_000), stale_since=NOW - 60), UNKNOWN, NOW) == ""
+
+
 def test_repeated_call_is_stuck() -> None:
     assert why_stuck(RUNNING, USUAL, NOW, repeated="Bash ls", times=CALLS_ALIKE - 1) == ""
     assert why_stuck(RUNNING, USUAL, NOW, repeated="Bash ls", times=CALLS_ALIKE) == ("the same call 5 times: Bash ls")
