@@ -28,7 +28,7 @@ def test_open_tests_are_grouped_by_cause_and_finished_ones_are_not_named() -> No
         "2 blocked: no printer",
         "  one",
         "  two",
-        "1 failed: it crashed",
+        "1 error: it crashed",
         "  dead",
         "1 stopped: unknown reason",
         "  halted",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-import msgspec
 import pytest
 
 from swarm_tui.adapters.git import Repository
@@ -94,23 +92,3 @@ def test_checked_values_are_written_to_spec(order: CheckedOrder) -> None:
     assert (spec.base, spec.base_name, spec.identity) == (order.base, "main", ("Ada", "ada@example.org"))
     assert (spec.python, spec.folder, spec.root) == ("/found/python", "inner", "root")
     assert (spec.run_options, spec.import_roots, spec.mngr) == (("-q",), ("src",), order.mngr)
-
-
-def test_spec_of_older_version_is_read(tmp_path: Path) -> None:
-    old = {
-        "version": 1, "sweep": "20261118-061200", "repository": "/r", "base": "0" * 40, "base_name": "main",
-        "created_at": 1794982000.0, "title": "t", "agent_type": "codex", "agent_arguments": ["--fast"],
-        "provider": "local", "transfer": "worktree", "integrator": "none", "slots": 12, "timeout": 60.0,
-        "wait_timeout": 30.0, "speed": 2.0, "answers_itself": True, "keep_agents": True, "is_recorded": True,
-        "python": "/p", "pytest_arguments": ["-k", "a"], "run_options": ["-q"], "folder": "f", "root": "r",
-        "import_roots": ["src"], "identity": ["Ada", "ada@example.org"], "passed_environment": ["TOKEN"],
-        "records": "/records", "mapper_prompt": "/m", "integrator_prompt": "/i", "setup": "make", "tutorial": "/t.sh",
-        "kind": "sync", "tests_folder": "tests", "material": ["/doc"], "is_private": True,
-        "mngr": {"path": "mngr", "host_dir": "/h", "tmux_tmpdir": "/t", "prefix": "mngr-", "home": "/home"},
-        "labels": {"a": "b"},
-    }  # fmt: skip
-    folder = SweepFolder(tmp_path)
-    folder.spec.write_text(json.dumps(old))
-    read = json.loads(msgspec.json.encode(folder.read_spec()))
-    # Newer options have their defaults.
-    assert {name: read[name] for name in old} == old
