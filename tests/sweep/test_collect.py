@@ -57,10 +57,11 @@ async def test_collected_tests_are_counted_during_collection(project: GitProject
 
     def tell(number: int) -> None:
         counts.append(number)
-        told.touch()
+        if number == 6:
+            told.touch()
 
     _, collected = await collect_tests(Repository.open(project.root), project.root, sys.executable, [], tell)
-    assert counts[0] == 6
+    assert 6 in counts
     assert len(collected.tests) == 7
     assert counts[-1] <= 7
 

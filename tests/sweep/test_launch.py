@@ -108,6 +108,7 @@ def test_task_and_prompt_are_files_and_a_hostile_id_is_only_text_in_them(tmp_pat
     )
     hostile = "test_0.py::test_x[$(touch x)\n[/red]\x1b[31m]"
     record = structs.replace(next(context.state.tests()), test=hostile)
+    context.state.records[hostile] = record
     request = create_request(context, record, context.address_of(record.agent, 1))
     folder = context.folder.agent(record.agent)
     assert json.loads((folder / "task.json").read_text())["test"] == hostile
