@@ -40,9 +40,9 @@ _RISKS: Final = tuple(
 )
 
 
-def risk_of(ask: Question | None) -> str:
+def risk_of(question: Question | None) -> str:
     """Return what makes the command that an agent wants to run dangerous, or ""."""
-    if ask is None or ask.tool not in SHELL_TOOLS:
+    if question is None or question.tool not in SHELL_TOOLS:
         return ""
-    command = re.sub(r"\\\n|['\"\\]", "", ask.subject)
+    command = re.sub(r"\\\n|['\"\\]", "", question.subject)
     return next((risk for pattern, risk in _RISKS if pattern.search(command)), "")
