@@ -43,6 +43,12 @@ REFUSALS: Final = 8
 """More than Codex and opencode repeat a request before they give a turn up."""
 
 
+def having(situation: str) -> pytest.MarkDecorator:
+    """Run a test with the sweep of each agent type that has a situation."""
+    types = [name for name, situations in SITUATIONS.items() if situation in situations]
+    return pytest.mark.parametrize("finished", types, indirect=True, scope="module")
+
+
 @dataclass
 class LimitedAgent:
     """Refuses the first requests of one agent after it has read its task."""
@@ -67,11 +73,6 @@ class FinishedSweep:
     """The agent that asked for permission, while it waited."""
     question: TestRecord
 
-    def require(self, situation: str) -> None:
-        """Skip a situation that the agent type does not have."""
-        if situation not in SITUATIONS[self.lab.agent_type]:
-            pytest.skip(f"{self.lab.agent_type} agents do not have this situation")
-
     def record(self, situation: str) -> TestRecord:
         return self.sweep.record(TEST_OF[situation])
 
@@ -82,7 +83,7 @@ class FinishedSweep:
         return "\n".join(text for each in requests for text in (*each.tool_results, *each.user_texts))
 
 
-@pytest.fixture(scope="module", params=list(SITUATIONS))
+@pytest.fixture(scope="module")
 def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedSweep]:
     agent_type: str = request.param
     situations = SITUATIONS[agent_type]
@@ -110,18 +111,20 @@ def totals(rows: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*rows, strict=True)))
 
 
+@having("clean")
 def test_good_test_is_clean(finished: FinishedSweep) -> None:
     assert finished.record("clean").result is Result.CLEAN
 
 
+@having("fixed")
 def test_fix_is_committed_and_submitted(finished: FinishedSweep) -> None:
     record = finished.record("fixed")
     assert (record.result, record.commits) == (Result.IMPL_FIX, 1)
     assert [each.passed for each in record.tries] == [False, True]
 
 
+@having("permission")
 def test_permission_is_asked_in_inbox_and_denied_with_words(finished: FinishedSweep) -> None:
-    finished.require("permission")
     asked = finished.permission
     assert asked is not None
     assert (asked.source, asked.options) == ("hook", ("yes", "no"))
@@ -130,13 +133,14 @@ def test_permission_is_asked_in_inbox_and_denied_with_words(finished: FinishedSw
     assert finished.record("permission").result is Result.IMPL_FIX
 
 
+@having("question")
 def test_question_has_its_words_and_gets_an_answer(finished: FinishedSweep) -> None:
     assert finished.question.question == "May stock be negative on purpose, for orders that are late?"
     assert finished.record("question").result is Result.IMPL_FIX
 
 
+@having("limited")
 def test_limited_agent_is_shown_and_continues(finished: FinishedSweep) -> None:
-    finished.require("limited")
     events = finished.lab.program.newest_events()
     seen = [
         each for each in events if isinstance(each, AgentStateChanged) and each.test.endswith("::test_currency_limited")
@@ -145,6 +149,7 @@ def test_limited_agent_is_shown_and_continues(finished: FinishedSweep) -> None:
     assert finished.record("limited").result is Result.IMPL_FIX
 
 
+@having("clean")
 def test_tokens_equal_those_of_the_model(finished: FinishedSweep) -> None:
     records = finished.sweep.state().tests()
     models = [each for record in records for each in record.models]
@@ -159,14 +164,15 @@ def test_tokens_equal_those_of_the_model(finished: FinishedSweep) -> None:
             assert totals(used) == totals(served)
 
 
+@having("cost")
 def test_cost_equals_that_of_the_model(finished: FinishedSweep) -> None:
-    finished.require("cost")
     assert isinstance(finished.lab.model, OpenAIModel)
     served = [ModelTokens(each.model, each.input, each.output, each.cache_read) for each in finished.lab.model.served]
     shown = [record.dollars for record in finished.sweep.state().tests()]
     assert sum(filter(None, shown)) == pytest.approx(dollars_for(finished.lab.prices, served), rel=1e-6)
 
 
+@having("clean")
 def test_transcript_has_the_last_message(finished: FinishedSweep) -> None:
     folder = finished.lab.program.newest()
     for record in finished.sweep.state().tests():
