@@ -203,7 +203,11 @@ def stop_process(file: Path) -> None:
     def is_gone() -> bool:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(process_id, os.WNOHANG)
-        return not Path(f"/proc/{process_id}").exists()
+        # Its parent may be waiting for us before it reaps the process, which is a zombie until then.
+        try:
+            return ") Z " in Path(f"/proc/{process_id}/stat").read_text()
+        except OSError:
+            return True
 
     try:
         until(is_gone, "the end of dockerd", seconds=STOP_SECONDS)
