@@ -134,7 +134,7 @@ class Mark(NamedTuple):
 
     @property
     def word(self) -> str:
-        return self.name.replace("_", " ")
+        return self.name.replace("_", " ").replace("api", "API")
 
 
 MARKS: Final[dict[str, Mark]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from math import inf
 from typing import Final, NamedTuple
 
 from swarm_tui.failures.causes import cause_of_text
@@ -207,6 +208,11 @@ def find_items(state: SweepState, records: Iterable[TestRecord], now: float) -> 
 def items_of(record: TestRecord, now: float) -> list[Item]:
     """Return the items of one test."""
     return [item for source in RECORD_SOURCES for item in source(record, now)]
+
+
+def can_have_items(record: TestRecord) -> bool:
+    """Return whether a test has items, will have some without a new event, or is visited by the key `w`."""
+    return bool(record.open_questions) or needs_person(record) or bool(items_of(record, inf))
 
 
 def may_change_with_time(record: TestRecord) -> bool:

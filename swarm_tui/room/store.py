@@ -22,7 +22,7 @@ from swarm_tui.journal.requests import Request, RequestDetails, RequestKind, app
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.event import LogLine
 from swarm_tui.model.formatting import Progress, wall_clock
-from swarm_tui.model.results import ACTIVE_STATES, UNSOLVED_RESULTS, State
+from swarm_tui.model.results import ACTIVE_STATES, State
 from swarm_tui.money.forecast import seconds_to_end
 from swarm_tui.questions.deferred import DeferredItems
 from swarm_tui.questions.inbox import (
@@ -30,6 +30,7 @@ from swarm_tui.questions.inbox import (
     Item,
     ItemGroup,
     attention_order,
+    can_have_items,
     group_items,
     needs_person,
     with_open_reviews,
@@ -57,7 +58,7 @@ class SweepConclusions:
             self._patterns.update(record)
             _keep(self._edited, record, bool(record.edits))
             _keep(self._active, record, record.state in ACTIVE_STATES)
-            _keep(self._open, record, _is_open(record))
+            _keep(self._open, record, can_have_items(record))
             self._spans.pop(test, None)
             if record.state is State.DONE and record.launched_at is not None and record.ended_at is not None:
                 self._spans[test] = record.ended_at - record.launched_at
@@ -90,12 +91,6 @@ def _keep(records: dict[str, TestRecord], record: TestRecord, is_kept: bool) -> 
         records[record.test] = record
     else:
         records.pop(record.test, None)
-
-
-def _is_open(record: TestRecord) -> bool:
-    if record.pulled.escalations or record.open_questions or record.state is State.WAITING:
-        return True
-    return record.state is State.DONE and record.result in UNSOLVED_RESULTS
 
 
 Insight = TypeVar("Insight")

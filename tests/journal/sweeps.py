@@ -23,7 +23,7 @@ from swarm_tui.journal.events import (
 from swarm_tui.journal.work_events import CommitsCounted, FileEdit, FilesEdited, TryFinished, TryStarted
 from swarm_tui.limits.events import AgentStuck, ApiError, ApiErrorKind, LoginLost, LoginRestored, ThrottleChanged
 from swarm_tui.model.event import Event
-from swarm_tui.model.pulled import Escalation, PulledChange, PulledWork
+from swarm_tui.model.pulled import ClaimCheck, CommitsElsewhere, Escalation, PulledChange, PulledWork
 from swarm_tui.model.questions import AnswerRule, Question
 from swarm_tui.model.results import Result, State
 from swarm_tui.money.events import AgentOverBudget, BudgetChanged, BudgetReached, UsageReported
@@ -32,6 +32,15 @@ from swarm_tui.questions.events import QuestionAnswered, QuestionAsked, Question
 TESTS = [f"tests/test_{name}.py::test_it" for name in "abcde"]
 
 ASKS = [Question(id="1", at=3.0, tool="Bash", subject="ls", text="may I?"), Question(id="2", at=4.0, text="which?")]
+
+PULLED_WORK = [
+    PulledWork(
+        changes=(PulledChange(kind="FIX_IMPL", status="SUCCEEDED"),), escalations=(Escalation(title="no network"),)
+    ),
+    PulledWork(elsewhere=(CommitsElsewhere(where="a stash", commits=2),)),
+    PulledWork(copy_problem="the repository of its copy is damaged"),
+    PulledWork(check=ClaimCheck(claim=Result.IMPL_FIX, verdict="impossible")),
+]
 
 test_ids = st.sampled_from(TESTS)
 traits = st.lists(st.sampled_from(["fixture db", "marker slow", "parameter size=3"]), unique=True).map(tuple)
@@ -79,12 +88,7 @@ def event_of() -> st.SearchStrategy[Event]:
             Pulled,
             test=test_ids,
             result=st.sampled_from(Result),
-            pulled=st.just(
-                PulledWork(
-                    changes=(PulledChange(kind="FIX_IMPL", status="SUCCEEDED"),),
-                    escalations=(Escalation(title="no network"),),
-                )
-            ),
+            pulled=st.sampled_from(PULLED_WORK),
         ),
         st.builds(Stopped, test=test_ids),
         st.builds(
