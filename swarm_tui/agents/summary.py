@@ -117,7 +117,7 @@ class TranscriptSummary:
 
     @property
     def question(self) -> str:
-        """The agent's question if it is waiting now."""
+        """The question that the agent asks if it is waiting now: its open question, or else its last line."""
         return self.asked or self.last_line
 
     def read(self, lines: Iterable[bytes]) -> None:

@@ -105,7 +105,7 @@ def _open_records(opened: OpenedSweep) -> list[TestRecord]:
 
 
 def summary_of(opened: OpenedSweep) -> str:
-    """Return the step summary as Markdown, without markup of agents."""
+    """Return the step summary as Markdown. Markup in agents' texts has no effect."""
     state = opened.state
     rows = _open_records(opened)
     lines = [f"### swarm-tui: {_safe(opened.folder.name)}", "", *_count_lines(opened), ""]

@@ -35,7 +35,7 @@ NOTHING_ASKED: Final[dict[str, Any]] = {
     "open_questions": (),
     "stuck": "",
 }
-"""The fields of a record of an agent that has finished."""
+"""The fields of a record that are reset when its agent has finished."""
 
 
 class EngineStarted(Event, frozen=True):

@@ -12,7 +12,7 @@ from swarm_tui.journal.record import TestRecord
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.formatting import counted, money
 from swarm_tui.model.results import Result, State
-from swarm_tui.money.events import Spending
+from swarm_tui.money.events import STOPPED_AT, Spending
 
 _COUNTED_SEPARATELY: Final = (Result.ERROR, Result.BLOCKED, Result.UNRESOLVED)
 
@@ -144,7 +144,9 @@ def change_words(changes: Changes) -> list[str]:
         )
     if changes.budget_percent:
         words.append(
-            "the budget is spent" if changes.budget_percent >= 100 else f"{changes.budget_percent} % of the budget"
+            "the budget is spent"
+            if changes.budget_percent >= STOPPED_AT
+            else f"{changes.budget_percent} % of the budget"
         )
     if changes.ended_why:
         words.append({"failed": "the engine failed"}.get(changes.ended_why, changes.ended_why))

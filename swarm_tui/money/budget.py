@@ -7,7 +7,14 @@ from typing import Final
 
 from swarm_tui.journal.state import SweepState
 from swarm_tui.model.results import Result
-from swarm_tui.money.events import WARNED_AT, AgentOverBudget, BudgetReached, BudgetUnknownPrice, budget_text
+from swarm_tui.money.events import (
+    STOPPED_AT,
+    WARNED_AT,
+    AgentOverBudget,
+    BudgetReached,
+    BudgetUnknownPrice,
+    budget_text,
+)
 
 SUBMIT_NOW: Final = (
     "You have used up your budget of {budget}. Submit now: commit what you have as it is, write the outcome, and do "
@@ -32,10 +39,10 @@ def due_events(
         yield BudgetUnknownPrice(tokens=spent.tokens)
     if budget.total:
         percent = 100 * (spent.dollars + _NOISE) / budget.total
-        if percent >= 100 > budget.percent:
-            yield BudgetReached(percent=100, dollars=spent.dollars, budget=budget.total)
+        if percent >= STOPPED_AT > budget.percent:
+            yield BudgetReached(percent=STOPPED_AT, dollars=spent.dollars, budget=budget.total)
         elif percent >= WARNED_AT > budget.percent:
-            yield BudgetReached(percent=80, dollars=spent.dollars, budget=budget.total)
+            yield BudgetReached(percent=WARNED_AT, dollars=spent.dollars, budget=budget.total)
     for test in working if budget.each else ():
         record = state.records.get(test)
         if record is not None and record.over_budget_at is None and budget.exceeds(record.dollars):

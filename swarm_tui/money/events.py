@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from swarm_tui.model.event import Event, LogLine, TestEvent
 from swarm_tui.model.formatting import money
@@ -119,6 +119,8 @@ def spending_of_agent(dollars: float | None, tokens: int | None, models: tuple[M
 
 WARNED_AT: Final = 80
 """The user is warned when this percentage of the budget is spent."""
+STOPPED_AT: Final = 100
+"""No more agents are launched when this percentage is spent."""
 
 
 class Budget(NamedTuple):
@@ -129,14 +131,14 @@ class Budget(NamedTuple):
     each: float = 0.0
     """For one agent; 0 means unlimited."""
     percent: int = 0
-    """The last percentage that was reported: 0, 80 or 100."""
+    """The last percentage that was reported: 0, WARNED_AT or STOPPED_AT."""
     is_blind: bool = False
     """Whether agents use a model with an unknown price, so that their cost is not counted."""
 
     @property
     def is_used_up(self) -> bool:
         """Whether launching is stopped until the user raises the budget."""
-        return self.percent >= 100
+        return self.percent >= STOPPED_AT
 
     def exceeds(self, dollars: float | None) -> bool:
         """Return whether an agent has reached the limit for one agent."""
@@ -200,9 +202,9 @@ class BudgetChanged(Event, frozen=True):
 
 
 class BudgetReached(Event, frozen=True):
-    """A percentage of the budget was reached. At 100 nothing is launched until the budget is changed."""
+    """A percentage of the budget was reached. At STOPPED_AT nothing is launched until the budget is changed."""
 
-    percent: Literal[80, 100]
+    percent: int
     dollars: float
     budget: float
 
@@ -211,7 +213,7 @@ class BudgetReached(Event, frozen=True):
 
     def log_line(self) -> LogLine | None:
         limit = limit_text(self.budget)
-        if self.percent < 100:
+        if self.percent < STOPPED_AT:
             return self.logged(f"{money(self.dollars)} of the budget of {limit} is spent", "warning")
         more = f"raise it with `swarm-tui request budget {2 * self.budget:g}` to continue launching"
         return self.logged(f"the budget of {limit} is spent; {more}", "error")

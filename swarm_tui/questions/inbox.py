@@ -40,7 +40,7 @@ def attention_order(record: TestRecord) -> tuple[int, float]:
 
 
 def is_left_to_a_person(record: TestRecord) -> bool:
-    """Return whether swarm-tui does nothing more for the result, unlike for a claim that it still has to check."""
+    """Return whether only the user can continue: swarm-tui has no check of a claim left to run."""
     check = record.pulled.check
     return record.result is not Result.CLAIMED or check is None or check.verdict != "pending"
 

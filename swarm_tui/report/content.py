@@ -1,4 +1,4 @@
-"""Numbers, timeline, rows, patterns."""
+"""The data of the page: numbers, timeline, table rows, patterns."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from swarm_tui.review.verdicts import Verdict, VerdictLine
 
 
 def plan_tip(review: Review, preview: Preview) -> str:
-    """Return a commit of the plan without dropped commits in its history. It exists only in the review's objects."""
+    """Build the plan as a branch without the reverted fixes; return its tip, which only the review contains."""
     if not preview.is_clean:
         raise SwarmError(f"the plan does not build: {conflict_summary(review.branch, preview, review.known_parts)}")
     if not preview.changes_something:

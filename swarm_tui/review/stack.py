@@ -288,7 +288,7 @@ class Stack:
 
     def _opponents_of_included(self, step: Step, reverted: Collection[str]) -> tuple[str, ...]:
         """Return the fixes that conflict with a left-out fix when alone; if none does, all that change its files."""
-        # A part of a commit does not list its changes.
+        # If only some hunks are included, the commit has no list of changes.
         whole = next(fix.commit for fix in self._left_out if fix.id == step.commit.id)
         paths = whole.paths.union(step.merge.conflict_paths if step.merge is not None else ())
         possible = commits_changing((each for each in self._branch.commits if each.id not in reverted), paths)

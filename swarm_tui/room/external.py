@@ -31,7 +31,7 @@ PLACES_OFFERED = 9
 
 
 class FilePlace(NamedTuple):
-    """A location that can be opened."""
+    """A file and line that the user can open in an editor."""
 
     path: str
     line: int

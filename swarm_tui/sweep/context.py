@@ -30,7 +30,7 @@ def agents_environment(spec: SweepSpec, repository: Repository) -> dict[str, str
     """Return the environment of mngr's calls, including what the agents get from the environment of this process."""
     passed = passed_variables(spec.agent_environment)
     environment = mngr_environment(spec.mngr, passed | copy_variables(repository, spec.fill))
-    # mngr's tmux server passes them to every agent.
+    # Withheld, because mngr's tmux server would pass them to every agent.
     withheld = set(spec.integrator_environment)
     if not spec.access and spec.provider == LOCAL_HOST:
         withheld |= set(HOST_VARIABLES)

@@ -226,7 +226,7 @@ class HostCreation:
         return [name for name, host in hosts.items() if host.stage == "made" and name not in self._busy]
 
     def look(self, sweep: RunningSweep) -> None:
-        """Start what is due in the present state of the sweep."""
+        """Start creating and destroying hosts as the present state requires."""
         state, uses = self._context.state, sweep.hosts_in_use()
         occupied = {address.host for address in sweep.stopper.agents} | {*uses, *sweep.checks.hosts}
         launchable = 0

@@ -307,7 +307,7 @@ class Preflight:
     def _missing_paths(self) -> list[str]:
         top, records = self._repository.root, self._options.records
         ignored = ignored_project_files(self._repository)
-        # Agents read records from their own folder.
+        # Offline agents read the folder of --records in place, so copies need not contain it.
         return [path for path in ignored if not records or (top / path).resolve() != (top / records).resolve()]
 
     @property

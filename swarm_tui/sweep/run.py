@@ -264,7 +264,7 @@ class RunningSweep:
                 agent.tell(Stop(SWEEP_STOPPED))
 
     def _tell(self, test: str, news: Checked | AgentEnd) -> None:
-        """Pass on what matters only if nothing else is being done with the test."""
+        """Pass news to an agent's coroutine if it is idle; otherwise drop them."""
         agent = self.agents.get(test)
         if agent is not None and agent.is_idle:
             agent.tell(news)

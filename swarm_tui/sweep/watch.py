@@ -160,7 +160,7 @@ class AgentFollower:
     handed_in_at: float | None = None
     """When the agent's archive was first seen."""
     is_unread: bool = True
-    """Whether none of its files was read yet, so that their changes are not reported."""
+    """Whether none of its files was read yet. They are then read even if no change was reported."""
     _tries: FileTail = field(init=False)
     _reader: TryReader = field(init=False)
     _commit_log: CommitLog = field(init=False)

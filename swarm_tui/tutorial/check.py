@@ -175,7 +175,7 @@ def _match_citations(test: TestFunction, by_key: dict[tuple[str, ...], list[int]
         cited = {number for reading in citation.readings for number in _cited_numbers(reading, by_key)}
         found |= cited
         if not cited:
-            # The last candidate is the text as written in the source.
+            # The last reading is the text as written in the source.
             stale.append(comparable_lines(citation.readings[-1]))
     return _Match(frozenset(found), tuple(stale))
 

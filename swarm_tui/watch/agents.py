@@ -146,7 +146,7 @@ class Conditions:
 
 PAUSE: Final = 15.0
 LONELY_PAUSE: Final = 60.0
-"""The pause if all agents are on this machine, whose files report changes sooner."""
+"""Seconds between calls of mngr if all agents are on this machine: their files show changes sooner."""
 UNUSED_PAUSE: Final = 600.0
 """The maximum of the additional pause until mngr is used again."""
 FIRST_PAUSE: Final = 1.5

@@ -63,7 +63,7 @@ def given(lab: ClaudeLab) -> Counter[str]:
     """Return how often each question was answered, by its agent and its id."""
     lines = (lab.program.newest().root / "events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
-    return Counter(f"{event['test']} {event['ask']}" for event in events if event["type"] == "question_answered")
+    return Counter(f"{event['test']} {event['question']}" for event in events if event["type"] == "question_answered")
 
 
 def test_dialog_groups_and_rule_are_answered(

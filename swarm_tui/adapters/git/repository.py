@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from swarm_tui.adapters.git.program import Repo
 
 _TIMEOUT: Final = 60.0
-# A running process would keep every pack in memory that it has read.
+# A long-running git would otherwise keep every pack that it has read in memory.
 _SMALL: Final = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=4m")
 
 

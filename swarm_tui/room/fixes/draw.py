@@ -308,7 +308,7 @@ class FixEvidence:
     strength: tuple[TestStrength, ...] = ()
     """The tests that it changes."""
     sent_back: tuple[str, str] = ("", "")
-    """Who sent it back and the result, and the comment."""
+    """Who sent the fix back and with what result; the comment."""
     risks: tuple[str, ...] = ()
     """Risks of its files."""
     hunks_reverted: tuple[str, ...] = ()

@@ -499,7 +499,7 @@ class ReviewSession:
             try:
                 await asyncio.to_thread(self.review.load_parts)
             except SwarmError as error:
-                self._view.show_message(f"cannot split row 0: {error}", "error")
+                self._view.show_message(f"cannot split #0 (test and doc changes): {error}", "error")
             if not self.is_closed:
                 self.change_plan()
         await self.load_strength()

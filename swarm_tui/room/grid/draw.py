@@ -203,7 +203,10 @@ def changes_of(record: TestRecord) -> str:
 
 
 def columns_for(table: Table, width: int) -> list[tuple[Column, int]]:
-    """Return the columns with their widths. Names get up to half of the width, and the rest."""
+    """Return the columns with their widths.
+
+    Names get up to half of the width first, and later what the other columns leave.
+    """
     optional = [
         (TIME, True, 0),
         (Column("tries", max(5, table.tries)), table.tries > 0, 0),

@@ -177,7 +177,7 @@ class TestGrid(Lines):
                     return
 
     def run_of_cursor(self) -> CellRun | None:
-        """Return the tests in the first run of the cursor's row."""
+        """Return the tests of the first group of cells in the cursor's row."""
         return next(iter(self.cells.rows[self.cursor]), None) if self.test is not None else None
 
     def rank_of_cursor(self) -> int:

@@ -1,4 +1,4 @@
-"""The one list widget."""
+"""The list widget of all screens: rows, cursor, scrolling."""
 
 from __future__ import annotations
 
