@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -43,6 +44,17 @@ _FOLDER = RunFolder()
 
 # What was seen of each sweep is kept for the tests alone; programs that they start share it.
 os.environ["XDG_STATE_HOME"] = str(_FOLDER.path / "state")
+
+
+EXTRA_SUITES = frozenset({"contract", "docker"})
+"""Folders that are run only if they are named: they need minutes for each agent program, or a Docker daemon."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the extra suites unless an argument names them."""
+    is_extra = collection_path.parent == Path(__file__).parent and collection_path.name in EXTRA_SUITES
+    is_named = any(collection_path.name in Path(argument.partition("::")[0]).parts for argument in config.args)
+    return True if is_extra and not is_named else None
 
 
 @pytest.hookimpl(tryfirst=True)

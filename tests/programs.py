@@ -34,6 +34,8 @@ class OutsideProgram:
     npm: str = ""
     is_required: bool = False
     """Whether swarm-tui itself needs it, so that no test is skipped without it."""
+    is_extra: bool = False
+    """Whether only the extra suites need it, which are run by name."""
 
     def find(self) -> str | None:
         path = os.pathsep.join([os.environ.get("PATH", os.defpath), *ROOT_FOLDERS])
@@ -54,11 +56,11 @@ PROGRAMS: Final[Mapping[str, OutsideProgram]] = {
     "fish": OutsideProgram(("fish",), apt="fish"),
     "bwrap": OutsideProgram(("bwrap",), apt="bubblewrap"),
     "jq": OutsideProgram(("jq",), apt="jq"),
-    "docker": OutsideProgram(("docker",), apt="docker.io"),
-    "dockerd": OutsideProgram(("dockerd",), apt="docker.io"),
-    "debootstrap": OutsideProgram(("debootstrap",), apt="debootstrap"),
-    "iptables": OutsideProgram(("iptables",), apt="iptables"),
-    "ip": OutsideProgram(("ip",), apt="iproute2"),
+    "docker": OutsideProgram(("docker",), apt="docker.io", is_extra=True),
+    "dockerd": OutsideProgram(("dockerd",), apt="docker.io", is_extra=True),
+    "debootstrap": OutsideProgram(("debootstrap",), apt="debootstrap", is_extra=True),
+    "iptables": OutsideProgram(("iptables",), apt="iptables", is_extra=True),
+    "ip": OutsideProgram(("ip",), apt="iproute2", is_extra=True),
     "Chromium": OutsideProgram(
         ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"), apt="chromium"
     ),
@@ -138,7 +140,7 @@ def make_path(folder: Path, *programs: str) -> Path:
 
 def missing_packages(programs: Mapping[str, OutsideProgram] = PROGRAMS) -> list[str]:
     """Return what has to be installed before every test can run here, as "apt NAME" or "npm NAME"."""
-    missing = [program for program in programs.values() if not program.find()]
+    missing = [program for program in programs.values() if not (program.is_extra or program.find())]
     return [f"apt {program.apt}" if program.apt else f"npm {program.npm}" for program in missing]
 
 

@@ -61,6 +61,9 @@ class CiOutput:
             print("".join(f"{line}\n" for line in annotations_of(opened)), end="")
 
 
+NO_CI_OUTPUT: Final = CiOutput()
+
+
 def _append(path: str, text: str) -> None:
     with os.fdopen(appending_descriptor(path), "wb") as file:
         file.write(text.encode(errors="replace"))

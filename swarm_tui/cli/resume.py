@@ -9,7 +9,7 @@ from pathlib import Path
 
 from swarm_tui.cli.engine_requests import wait_for_release
 from swarm_tui.cli.progress import opened_sweep, print_progress
-from swarm_tui.cli.sweep_options import add_display_options, check_display_options, show_sweep
+from swarm_tui.cli.sweep_options import add_display_options, checked_ci_output, show_sweep
 from swarm_tui.errors import UsageError
 from swarm_tui.journal.append import engine_process_id
 from swarm_tui.journal.requests import RequestKind, append_request
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.sweep.resume import check_continued
 
-    check_display_options(arguments)
+    output = checked_ci_output(arguments)
     if arguments.slots is not None and arguments.slots < 1:
         raise UsageError(f"invalid value for --slots: {arguments.slots}", "use 1 or more")
     opened = opened_sweep(arguments.sweep, Path.cwd())
@@ -54,4 +54,4 @@ def run(arguments: argparse.Namespace) -> int:
         print_progress(f"not set here, so new agents do not get them: {', '.join(missing)}")
     start_engine(folder, spec.engine_environment, is_relaunching=arguments.relaunch, say=print_progress)
     print_progress(f"sweep {folder.name} resumed")
-    return show_sweep(folder, arguments, known=opened)
+    return show_sweep(folder, arguments, known=opened, output=output)

@@ -11,7 +11,7 @@ from swarm_tui.cli.progress import print_progress
 from swarm_tui.cli.sweep_options import (
     add_display_options,
     add_options,
-    check_display_options,
+    checked_ci_output,
     read_options,
     say_cost,
     show_sweep,
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from swarm_tui.sweep.order import begin_sweep, prepare_sweep
 
-    check_display_options(arguments)
+    output = checked_ci_output(arguments)
     if arguments.explain:
         return _explain(arguments)
     patience = WaitBar(Path.cwd())
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     if agent_type.unknown_facts:
         print_progress(f"unknown for {agent_type.name} agents: {agent_type.unknown_facts}")
     start_engine(folder, spec.engine_environment)
-    return show_sweep(folder, arguments)
+    return show_sweep(folder, arguments, output=output)
 
 
 def _explain(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 from swarm_tui.agents.prices import read_prices
 from swarm_tui.agents.types import agent_type_of_sweep
-from swarm_tui.cli.ci_output import CiOutput
+from swarm_tui.cli.ci_output import NO_CI_OUTPUT, CiOutput
 from swarm_tui.cli.open import has_terminal, show_room
 from swarm_tui.errors import SwarmError, UsageError
 from swarm_tui.journal.folder import SweepFolder, list_sweeps
@@ -154,15 +154,13 @@ def add_display_options(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def check_display_options(arguments: argparse.Namespace) -> None:
-    """Raise UsageError, before anything is launched, if a file for the CI system cannot be written."""
+def checked_ci_output(arguments: argparse.Namespace) -> CiOutput:
+    """Return the files for a CI system; raise UsageError, before anything is launched, if one cannot be written."""
     if (arguments.junit or arguments.github) and not arguments.headless:
         raise UsageError("--junit and --github require --headless", "add --headless")
-    _ci_output(arguments).check()
-
-
-def _ci_output(arguments: argparse.Namespace) -> CiOutput:
-    return CiOutput(arguments.junit, arguments.github)
+    output = CiOutput(arguments.junit, arguments.github)
+    output.check()
+    return output
 
 
 def read_options(arguments: argparse.Namespace) -> RunOptions:
@@ -174,10 +172,15 @@ def read_options(arguments: argparse.Namespace) -> RunOptions:
     return RunOptions(**given)
 
 
-def show_sweep(folder: SweepFolder, arguments: argparse.Namespace, known: OpenedSweep | None = None) -> int:
+def show_sweep(
+    folder: SweepFolder,
+    arguments: argparse.Namespace,
+    known: OpenedSweep | None = None,
+    output: CiOutput = NO_CI_OUTPUT,
+) -> int:
     """Show a running sweep in the room, or without a terminal as progress until its end."""
     if has_terminal() and not arguments.headless:
         return show_room(folder)
     from swarm_tui.cli.follow import follow_sweep
 
-    return follow_sweep(folder, is_json=arguments.json, known=known, at_end=_ci_output(arguments).write)
+    return follow_sweep(folder, is_json=arguments.json, known=known, at_end=output.write)

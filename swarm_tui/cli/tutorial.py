@@ -14,6 +14,7 @@ from swarm_tui.cli.status import open_block_lines
 from swarm_tui.cli.sweep_options import (
     add_display_options,
     add_options,
+    checked_ci_output,
     read_options,
     say_cost,
     show_sweep,
@@ -65,6 +66,7 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
         batch=arguments.batch,
         material=tuple(arguments.material),
     )
+    output = checked_ci_output(arguments)
     patience = WaitBar(Path.cwd())
     prepared = patience.wait(
         prepare_tutorial(read_options(arguments), options, Path.cwd(), patience.say, mngr=arguments.mngr)
@@ -84,7 +86,7 @@ def sweep_tutorial(arguments: argparse.Namespace) -> int:
         f"sweep {folder.name}: {blocks} for {counted(len(tests), 'agent')}{removed}, {counted(spec.slots, 'slot')}"
     )
     start_engine(folder, spec.engine_environment)
-    code = show_sweep(folder, arguments)
+    code = show_sweep(folder, arguments, output=output)
     _print_closing_lines(folder)
     return code
 
