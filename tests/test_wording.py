@@ -120,8 +120,8 @@ def test_docstrings_comments_and_messages_are_read() -> None:
 
 
 def new_commits() -> list[str]:
-    """Return the messages of HEAD and of commits that no remote branch has."""
-    unpushed = git("rev-list", "--max-count=200", "HEAD", "--not", "--remotes").split()
+    """Return the messages of HEAD and of commits that no remote branch has; only of HEAD without a remote."""
+    unpushed = git("rev-list", "--max-count=200", "HEAD", "--not", "--remotes").split() if git("remote") else []
     return [git("log", "-1", "--format=%B", commit).strip() for commit in {git("rev-parse", "HEAD").strip(), *unpushed}]
 
 

@@ -78,7 +78,7 @@ def completions(typed: list[str], folder: Path) -> list[str]:
     option = parser._option_string_actions.get(before[-1])
     if option is not None and option.nargs is None:
         values = [str(choice) for choice in option.choices or ()]
-        values += _sweeps(folder) if option.metavar == SWEEP_METAVAR else []
+        values += _sweeps(folder) if str(option.metavar).partition("|")[0] == SWEEP_METAVAR else []
         return [value for value in values if value.startswith(prefix)]
     for action in parser._actions:
         if action.help != argparse.SUPPRESS and prefix.startswith("-"):

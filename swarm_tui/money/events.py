@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import msgspec
 
 from swarm_tui.model.event import Event, LogLine, TestEvent
 from swarm_tui.model.formatting import money
@@ -204,7 +206,7 @@ class BudgetChanged(Event, frozen=True):
 class BudgetReached(Event, frozen=True):
     """A percentage of the budget was reached. At STOPPED_AT nothing is launched until the budget is changed."""
 
-    percent: int
+    percent: Annotated[int, msgspec.Meta(ge=1, le=100)]
     dollars: float
     budget: float
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from swarm_tui.adapters.processes.environment import NO_BYTECODE
 from swarm_tui.agents.contract import ARCHIVE_PATH, Task
 from swarm_tui.agents.packaged import live_folder, local_package_dir, write_offline_program
 from tests.git_project import GitProject, quiet_environment
@@ -48,13 +49,17 @@ class Stage:
             identity=("Ada", "ada@example.org"),
         )
         task.write(self.root / "task.json")
-        environment = quiet_environment() | {
-            "MNGR_AGENT_STATE_DIR": str(self.state),
-            "MNGR_HOST_DIR": str(self.root / "host"),
-            "MNGR_AGENT_WORK_DIR": str(self.project.root),
-            "SWARM_TASK": str(self.root / "task.json"),
-            "PYTHONPATH": str(live_folder()),
-        }
+        environment = (
+            quiet_environment()
+            | NO_BYTECODE
+            | {
+                "MNGR_AGENT_STATE_DIR": str(self.state),
+                "MNGR_HOST_DIR": str(self.root / "host"),
+                "MNGR_AGENT_WORK_DIR": str(self.project.root),
+                "SWARM_TASK": str(self.root / "task.json"),
+                "PYTHONPATH": str(live_folder()),
+            }
+        )
         words = [write_offline_program(local_package_dir(self.root)), str(self.root / "task.json")]
         return subprocess.run(
             words, cwd=self.project.root, env=environment, input=heard, capture_output=True, text=True, timeout=PATIENCE

@@ -98,7 +98,7 @@ def test_concurrent_runs_are_two_tries() -> None:
         b'{"type": "usage_reported", "test": "a", "dollars": 1e999}',
         b'{"type": "usage_reported", "test": "a", "dollars": NaN}',
         b'{"type": "usage_reported", "test": "a", "models": [["opus", 1, 2, 3, 4, 5]]}',
-        b'{"type": "budget_reached", "percent": 90, "dollars": 1, "budget": 2}',
+        b'{"type": "budget_reached", "percent": 900, "dollars": 1, "budget": 2}',
         b'{"type": "try_finished", "test": "a", "passed": false, "detail": {"errors": []}}',
         b'{"type": "queued", "test": "a", "at": "now"}',
         b'{"type": "queued", "test": "a", "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
