@@ -91,6 +91,24 @@ class QuestionLog:
             self.close(identity, why)
 
 
+@dataclass(slots=True)
+class AsksByHook:
+    """The part of an observer for agents whose questions come from our hook, or from a plugin that writes its lines."""
+
+    _questions: QuestionLog = field(default_factory=QuestionLog)
+
+    @property
+    def open_questions(self) -> Mapping[str, Question]:
+        return self._questions.open
+
+    @property
+    def closed_questions(self) -> Mapping[str, ClosedQuestion]:
+        return self._questions.closed
+
+    def answer(self, question: Question, text: str, by: str) -> AnswerFile:
+        return answer_file(question, text, by)
+
+
 def _details(event: dict[str, Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     if tool == "AskUserQuestion":
         parts = _question_parts(arguments)

@@ -29,12 +29,12 @@ from swarm_tui.limits.events import (
 from swarm_tui.model.results import Result, State
 
 BURST: Final = 60.0
-"""Seconds after a halving in which further API errors belong to the same burst."""
+"""API errors within this many seconds after a halving belong to the same burst."""
 QUIET: Final = 60.0
 """Seconds without API errors after which one more agent may run."""
 FRESH: Final = 5.0
 TOO_MANY_HOLDS: Final = 1_800.0
-"""Seconds in which a number of agents that overloaded the model is not reached again."""
+"""For this many seconds, swarm-tui stays below a number of agents that overloaded the model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class SweepSpec(RunOptions):
     new_host_backend: str = ""
     """The backend of their provider in mngr's settings, such as docker."""
     dockerfile: str = ""
-    """The Dockerfile from which they are built; empty if the user or mngr chooses the image."""
+    """The Dockerfile of their image; empty if the user or mngr chooses the image."""
     integrator: Literal["builtin", "agent", "none"] = "builtin"
     measures_strength: bool = False
     verifies: bool = False

@@ -41,7 +41,7 @@ def _facts_line(store: Store, screen: str, width: int) -> Line:
     left = [Span(" "), Span(plain(spec.sweep, 60), "strong")]
     if screen:
         left += [Span(" · ", "faint"), Span(screen, "accent")]
-    status, role = _status(store)
+    status, role = _status(store, "1 " if screen else "")
     elapsed, rest = _elapsed(store), _seconds_left(store)
     facts = [
         (status, role),
@@ -119,7 +119,8 @@ def _place(spec: SweepSpec) -> str:
     return " · ".join(words)
 
 
-def _status(store: Store) -> tuple[str, str]:
+def _status(store: Store, keys_before: str) -> tuple[str, str]:
+    """Return the status and its role; `keys_before` are the keys that open the screen of its action."""
     state = store.state
     if store.past is not None:
         at, now = store.past.at, store.live_clock()
@@ -134,15 +135,15 @@ def _status(store: Store) -> tuple[str, str]:
     if store.engine is EngineState.GONE and store.is_watch:
         return "not watched any more", "error"
     if store.engine is EngineState.GONE:
-        return f"engine gone {age(store.clock() - state.last_at)} · R resumes", "error"
+        return f"engine gone {age(store.clock() - state.last_at)} · {keys_before}R resumes", "error"
     if store.engine is EngineState.ELSEWHERE:
         return "from another machine", "dim"
     if state.access.lost:
-        return f"{state.access.lost_words} · L resumes", "error"
+        return f"{state.access.lost_words} · {keys_before}L resumes", "error"
     if state.is_held:
         return "queue held", "warning"
     if state.budget.is_used_up and not state.is_over:
-        return "budget reached · $ raises it", "error"
+        return f"budget reached · {keys_before}$ raises it", "error"
     if state.integration.state == "integrating":
         progress = store.integration_progress()
         part = progress.part if progress is not None else None
@@ -247,7 +248,7 @@ def plain_lines_of(store: Store) -> Iterator[str]:
 
 def _sweep(store: Store) -> Iterator[str]:
     spec, state = store.opened.spec, store.state
-    status = f"at {wall_clock(store.past.at)}" if store.past is not None else _status(store)[0]
+    status = f"at {wall_clock(store.past.at)}" if store.past is not None else _status(store, "")[0]
     status = status or ("running" if state.ended_why is None else state.ended_why)
     caveat = ", not verified" if spec.why_not_verified else ""
     yield f"Sweep {plain(spec.sweep, 60)}: {status}{caveat}" if not store.is_watch else "Agents of mngr"

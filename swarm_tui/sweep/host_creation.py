@@ -133,7 +133,7 @@ async def _listed(mngr: MngrAdapter, provider: str) -> list[AgentDetails]:
 
 _DESTROYED: Final = "DESTROYED"
 _ENDED: Final = frozenset({_DESTROYED, "CRASHED", "STOPPED", "FAILED"})
-"""The states of a host in mngr in which no agent runs on it."""
+"""The states of a host in mngr without running agents."""
 RELEASE_PAUSES: Final = (2.0, 10.0)
 """Seconds to wait after each failed attempt to destroy a host except the last."""
 
@@ -322,7 +322,7 @@ class HostCreation:
         return f"swarm-{spec.sweep}-{made + 1}.{spec.provider}"
 
     async def _make(self, name: str) -> None:
-        """Create a host and prepare it: a host on which agents cannot work is destroyed."""
+        """Create a host and prepare it; destroy it if agents cannot work there."""
         host: Host | None = None
         try:
             access, host_id, keeper = await make_host(self._context, name, self._host_dir)

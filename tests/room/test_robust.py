@@ -67,6 +67,8 @@ async def test_dead_engine_is_reported_with_resume_key(tmp_path: Path) -> None:
         assert app.room_screen is not None
         resume = next(action for action in app.room_screen.actions if action.id == "sweep.resume")
         assert resume.why_not() == ""
+        await pilot.press("6")
+        assert "1 R resumes" in text_on_screen(app)
 
 
 async def test_failed_action_has_details_in_log(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from swarm_tui.agents.hook import EVENTS_PATH
-from swarm_tui.agents.hook_questions import QuestionLog, answer_file, text_of
-from swarm_tui.agents.observer import TURN_OVER, AnswerFile, Observation, ObservedFile
+from swarm_tui.agents.hook_questions import AsksByHook, text_of
+from swarm_tui.agents.observer import TURN_OVER, Observation, ObservedFile
 from swarm_tui.limits.events import ApiError, ApiErrorKind
-from swarm_tui.model.questions import ClosedQuestion, Question, QuestionKind
+from swarm_tui.model.questions import QuestionKind
 from swarm_tui.model.text import parse_object, plain
 from swarm_tui.money.events import ModelTokens
 
@@ -51,7 +51,7 @@ _REFUSED_BEFORE_LOST: Final = 2
 
 
 @dataclass(slots=True)
-class ClaudeObserver:
+class ClaudeObserver(AsksByHook):
     """Observer of one Claude Code agent."""
 
     files: Sequence[ObservedFile] = (MAIN_PROCESS, SESSION, EVENTS, DEBUG)
@@ -62,7 +62,6 @@ class ClaudeObserver:
     _steady_status: str = ""
     _steady_since: float = 0.0
     _is_just_answered: bool = False
-    _questions: QuestionLog = field(default_factory=QuestionLog)
     _had_dialog: bool = False
     _left_open: tuple[float, tuple[str, ...]] | None = None
     """When the dialogs disappeared from the screen, and their questions."""
@@ -82,21 +81,10 @@ class ClaudeObserver:
         return ()
 
     @property
-    def open_questions(self) -> Mapping[str, Question]:
-        return self._questions.open
-
-    @property
-    def closed_questions(self) -> Mapping[str, ClosedQuestion]:
-        return self._questions.closed
-
-    @property
     def typing_problem(self) -> str:
         # mngr would press Escape first, which rejects the question of the dialog.
         is_dialog = self._status == "waiting" and not self.open_questions
         return "a dialog is open in its terminal, attach and answer it there" if is_dialog else ""
-
-    def answer(self, question: Question, text: str, by: str) -> AnswerFile:
-        return answer_file(question, text, by)
 
     def add_lines(self, name: str, lines: Sequence[bytes]) -> None:
         for line in lines:

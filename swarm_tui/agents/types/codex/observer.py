@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from swarm_tui.agents.hook import EVENTS_PATH
-from swarm_tui.agents.hook_questions import QuestionLog, answer_file, text_of
-from swarm_tui.agents.observer import TURN_OVER, AnswerFile, Observation, ObservedFile
+from swarm_tui.agents.hook_questions import AsksByHook, text_of
+from swarm_tui.agents.observer import TURN_OVER, Observation, ObservedFile
 from swarm_tui.agents.summary import ModelUsage, number_of
 from swarm_tui.limits.events import ApiError, ApiErrorKind
-from swarm_tui.model.questions import ClosedQuestion, Question
 from swarm_tui.model.text import parse_object, plain
 from swarm_tui.money.events import ModelTokens
 
@@ -39,12 +38,11 @@ _TURNS_KEPT: Final = 64
 
 
 @dataclass(slots=True)
-class CodexObserver:
+class CodexObserver(AsksByHook):
     """Observer of one Codex agent. A subagent's turns count for the usage, and not for the state."""
 
     files: Sequence[ObservedFile] = (EVENTS, ROLLOUT)
     dollars: float | None = None
-    _questions: QuestionLog = field(default_factory=QuestionLog)
     _usage: ModelUsage = field(default_factory=ModelUsage)
     _model_of_turn: dict[str, str] = field(default_factory=dict)
     _is_busy: bool | None = None
@@ -66,17 +64,6 @@ class CodexObserver:
     @property
     def models(self) -> tuple[ModelTokens, ...]:
         return self._usage.models
-
-    @property
-    def open_questions(self) -> Mapping[str, Question]:
-        return self._questions.open
-
-    @property
-    def closed_questions(self) -> Mapping[str, ClosedQuestion]:
-        return self._questions.closed
-
-    def answer(self, question: Question, text: str, by: str) -> AnswerFile:
-        return answer_file(question, text, by)
 
     def set_contents(self, name: str, contents: Mapping[str, bytes]) -> None:
         """Do nothing, because all files of this observer are appended."""

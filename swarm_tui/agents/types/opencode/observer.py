@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from swarm_tui.agents.hook import EVENTS_PATH
-from swarm_tui.agents.hook_questions import QuestionLog, answer_file, text_of
-from swarm_tui.agents.observer import TURN_OVER, AnswerFile, Observation, ObservedFile
+from swarm_tui.agents.hook_questions import AsksByHook, text_of
+from swarm_tui.agents.observer import TURN_OVER, Observation, ObservedFile
 from swarm_tui.agents.summary import ModelUsage, number_of
 from swarm_tui.limits.events import ApiError, ApiErrorKind
-from swarm_tui.model.questions import ClosedQuestion, Question
 from swarm_tui.model.text import parse_object, plain
 from swarm_tui.money.events import MOST_DOLLARS, ModelTokens
 
 EVENTS: Final = ObservedFile("events", EVENTS_PATH)
 LONG_PAUSE: Final = 60.0
-"""Seconds until the next attempt from which a retry is a limit with an end."""
+"""A retry that waits longer than this many seconds is a limit with an end."""
 
 _KIND_OF_STATUS: Final = {
     401: ApiErrorKind.LOGIN_LOST,
@@ -32,13 +31,12 @@ _MESSAGES_KEPT: Final = 64
 
 
 @dataclass(slots=True)
-class OpenCodeObserver:
+class OpenCodeObserver(AsksByHook):
     """Observer of one opencode agent. Subagents count for the usage, and not for the state."""
 
     files: Sequence[ObservedFile] = (EVENTS,)
     typing_problem: str = ""
     dollars: float | None = None
-    _questions: QuestionLog = field(default_factory=QuestionLog)
     _usage: ModelUsage = field(default_factory=ModelUsage)
     _costs: OrderedDict[str, float] = field(default_factory=OrderedDict)
     """The cost of the latest messages, by id."""
@@ -50,17 +48,6 @@ class OpenCodeObserver:
     @property
     def models(self) -> tuple[ModelTokens, ...]:
         return self._usage.models
-
-    @property
-    def open_questions(self) -> Mapping[str, Question]:
-        return self._questions.open
-
-    @property
-    def closed_questions(self) -> Mapping[str, ClosedQuestion]:
-        return self._questions.closed
-
-    def answer(self, question: Question, text: str, by: str) -> AnswerFile:
-        return answer_file(question, text, by)
 
     def set_contents(self, name: str, contents: Mapping[str, bytes]) -> None:
         """Do nothing, because the file of this observer is appended."""
